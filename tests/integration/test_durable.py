@@ -35,7 +35,7 @@ from toolwire.agent.run_events import (
     ToolStarted,
 )
 from toolwire.agent.run_store import HERE, RunStore, database_url
-from toolwire.errors import DefinitionError, JournalError
+from toolwire.errors import ConfigurationError, DefinitionError, JournalError
 from toolwire.events import Event, replay
 from toolwire.execution.registry import ToolRegistry
 from toolwire.models.backends import NO_OPTIONS, StreamOptions
@@ -181,6 +181,71 @@ def test_session_of_a_resumed_run_is_restored(tmp_path: Path) -> None:
     assert again._approved == {"somewhere"}
     assert {name: len(times) for name, times in again._call_times.items()} == {"other": 1, "write": 3}
     assert again.untrusted is False
+
+
+class Recorded(Counting):
+    """The same model, which remembers the settings of the requests."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.settings: list[Any] = []
+
+    async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
+        self.settings.append((request.temperature, request.stop, options.extra_body))
+        async for event in super().stream(request, options):
+            yield event
+
+
+def agent_with_dependencies(model: Counting) -> Agent:
+    def write(context: toolwire.ToolContext[list[int]], number: int) -> str:
+        """Writes."""
+        context.deps.append(number)
+        return f"wrote {number}"
+
+    return Agent(model, [toolwire.tool(tier=Tier.RUN)(write)], AgentConfig(name="writer"))
+
+
+def test_settings_of_a_run_are_recorded_and_dependencies_are_those_of_each_process(tmp_path: Path) -> None:
+    first, second = Recorded(), Recorded()
+    begun: list[int] = []
+    resumed: list[int] = []
+    options: Any = {"run_id": "r", "settings": {"temperature": 0.5, "stop": ["."]}, "extra_body": {"mirostat": 2}}
+
+    async def begin() -> None:
+        async with (
+            DurableRuns(agent_with_dependencies(first), database=file(tmp_path)) as runs,
+            aclosing(runs.run("Write.", deps=begun, **options)) as events,
+        ):
+            async for event in events:
+                if isinstance(event, ToolFinished):
+                    break
+
+    async def resume() -> str:
+        async with DurableRuns(agent_with_dependencies(second), database=file(tmp_path), deps=resumed) as runs:
+            with pytest.raises(JournalError, match="with other settings"):
+                await runs.ask("Write.", run_id="r", settings={"temperature": 0.6})
+            with pytest.raises(TypeError, match="did you mean temperature"):
+                await runs.submit("Write.", settings={"temprature": 0.6})  # type: ignore[typeddict-unknown-key]
+            return await runs.ask("Write.", **options)
+
+    asyncio.run(begin())
+    assert asyncio.run(resume()) == "Done."
+    assert (begun, resumed) == ([1], [2, 3])
+    assert first.settings[0] == (0.5, (".",), {"mirostat": 2})
+    assert {str(settings) for settings in second.settings} == {str(first.settings[0])}
+
+
+def test_durable_run_without_the_dependencies_of_its_tools_does_not_begin(tmp_path: Path) -> None:
+    model = Counting()
+
+    async def main() -> None:
+        async with DurableRuns(agent_with_dependencies(model), database=file(tmp_path)) as runs:
+            with pytest.raises(ConfigurationError, match=r"the tool write needs dependencies, list\[int\]"):
+                await runs.ask("Write.")
+            assert await runs.all() == []
+
+    asyncio.run(main())
+    assert model.asked == []
 
 
 def test_unknown_and_ambiguous_names_are_refused(tmp_path: Path) -> None:

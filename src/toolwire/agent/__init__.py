@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "agent.model_pool": "Models",
         "agent.pending": "PendingApproval PendingApprovals",
         "agent.prices": "ModelPrices Prices PublishedPrices published_prices",
-        "agent.run_context": "ResumeOptions RunOptions",
+        "agent.run_context": "DurableRunOptions ResumeOptions RunOptions SubmitOptions",
         "agent.run_events": (
             "AgentChanged AgentEvent ApprovalRequested ContextReduced CorrectionAdded EndReason MemberEvent "
             "ModelChosen PartialOutput ProgressReported ReplayEnded RunEnded RunResumed TaskStarted ToolFinished "

@@ -29,8 +29,10 @@ from toolwire.agent.prices import ModelPrices as ModelPrices
 from toolwire.agent.prices import Prices as Prices
 from toolwire.agent.prices import PublishedPrices as PublishedPrices
 from toolwire.agent.prices import published_prices as published_prices
+from toolwire.agent.run_context import DurableRunOptions as DurableRunOptions
 from toolwire.agent.run_context import ResumeOptions as ResumeOptions
 from toolwire.agent.run_context import RunOptions as RunOptions
+from toolwire.agent.run_context import SubmitOptions as SubmitOptions
 from toolwire.agent.run_events import AgentChanged as AgentChanged
 from toolwire.agent.run_events import AgentEvent as AgentEvent
 from toolwire.agent.run_events import ApprovalRequested as ApprovalRequested
@@ -84,6 +86,7 @@ __all__ = [
     "ConversationInfo",
     "ConversationStore",
     "CorrectionAdded",
+    "DurableRunOptions",
     "DurableRuns",
     "EndReason",
     "Environment",
@@ -118,6 +121,7 @@ __all__ = [
     "RunOptions",
     "RunResumed",
     "SettingsTable",
+    "SubmitOptions",
     "Summarize",
     "SummarizeTable",
     "TaskStarted",

@@ -86,7 +86,8 @@ class Agent(Generic[_OutputT_co]):
     Attributes:
         backend, config: the arguments.
         registry: the tools.
-        handoffs: agents to which it hands a conversation over, by the names of the tools for that; see `AgentTeam`.
+        members: agents that it calls, by the names of the tools for that; see `AgentTeam`.
+        handoffs: agents to which it hands a conversation over, likewise.
 
     Raises:
         ConfigurationError: the policy contains a misspelt name; see `ToolExecutor`. Or `executor` is combined with a
@@ -162,6 +163,7 @@ class Agent(Generic[_OutputT_co]):
         # A budget that cannot be counted is refused before anything is spent.
         check_prices(backend, self.config.budget.prices, limited=self.config.budget.money is not None)
         self.registry = tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
+        self.members: dict[str, Agent[Any]] = {}
         self.handoffs: dict[str, Agent[Any]] = {}
         self._policy = policy
         self._confirm = confirm
@@ -206,6 +208,7 @@ class Agent(Generic[_OutputT_co]):
             The events of the model's answers and those of the run, `RunEnded` last.
 
         Raises:
+            ConfigurationError: a tool needs dependencies, and there are none; this is raised at once.
             JournalError: the run cannot be recorded, or its records cannot be read.
             DefinitionError: a setting of the model has an invalid value.
             TypeError: an argument is of another type, or a setting is misspelt; this is raised at once.
@@ -215,6 +218,8 @@ class Agent(Generic[_OutputT_co]):
         check_type("session", options.get("session"), (Session, NoneType), "a Session or None")
         if self._defers and options.get("parent") is None and options.get("journal") is not None:
             raise ConfigurationError('an agent with confirm="defer" records its runs itself: it takes no journal')
+        if options.get("parent") is None:
+            self.check_dependencies(options.get("deps"))
         conversation = _conversation_of(options)
         if conversation is not None:
             options = {**options, "history": conversation.messages, "session": conversation.session}
@@ -245,7 +250,8 @@ class Agent(Generic[_OutputT_co]):
         Raises:
             JournalError: a decision is missing or is about no pending call, the value is not the one of the digest, or
                 another agent's, or this process has resumed it already; only the last is raised by the iterator.
-            ConfigurationError: the agent was not made with `confirm="defer"`.
+            ConfigurationError: the agent was not made with `confirm="defer"`; or a tool needs dependencies, and there
+                are none.
             TypeError: an argument is of another type.
         """
         check_options("resume", options, ResumeOptions.__annotations__)
@@ -253,6 +259,7 @@ class Agent(Generic[_OutputT_co]):
         check_type("session", options.get("session"), (Session, NoneType), "a Session or None")
         if not self._defers:
             raise ConfigurationError('only an agent with confirm="defer" resumes pending approvals')
+        self.check_dependencies(options.get("deps"))
         if pending.agent != self.config.name:
             raise JournalError(f"this is a run of the agent {pending.agent!r}, and not of {self.config.name!r}")
         if digest and digest != pending.digest:
@@ -266,6 +273,23 @@ class Agent(Generic[_OutputT_co]):
         run_options = cast(RunOptions, {**options, "history": pending.history, "run_id": pending.run_id})
         events = self._run(task_message(pending.content), self.config.with_options(run_options), run_options, deferral)
         return events if conversation is None else saving_run(events, conversation, resumes=True)
+
+    def check_dependencies(self, deps: object) -> None:
+        """Check that a run has dependencies if a tool of this agent, or of one that it works with, needs them.
+
+        Args:
+            deps: the dependencies of the run; None if there are none.
+
+        Raises:
+            ConfigurationError: a tool needs dependencies, and there are none.
+        """
+        agents: list[Agent[Any]] = [self] if deps is None else []
+        for agent in agents:
+            for tool, type_name in agent.registry.needed_dependencies().items():
+                raise ConfigurationError(f"the tool {tool} needs dependencies, {type_name}: pass deps=... to the run")
+            for colleague in (*agent.members.values(), *agent.handoffs.values()):
+                if colleague not in agents:  # agents of teams may refer to each other
+                    agents.append(colleague)
 
     async def _run(
         self, task: Message, config: AgentConfig, options: RunOptions, deferral: Deferral

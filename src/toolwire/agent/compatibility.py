@@ -10,7 +10,6 @@ from dataclasses import fields
 from typing import Any, Final
 
 from toolwire.agent.agent import Agent
-from toolwire.agent.team import Handoff, Member
 from toolwire.config.tables import COACH
 from toolwire.messages import digest
 from toolwire.models.model_group import single_models
@@ -46,9 +45,9 @@ def _configuration(agent: Agent[Any], ancestors: tuple[Agent[Any], ...]) -> dict
     if (gate := config.tier_gate) is not None:
         settings["gate"] = [int(gate.max_tier), int(gate.min_tier), gate.sticky, _kind(gate.detect)]
     members = {
-        name: _configuration(member.agent, ancestors)
-        for name, member in _members(agent).items()
-        if member.agent not in ancestors  # teams may contain each other
+        name: _configuration(other, ancestors)
+        for name, other in {**agent.members, **agent.handoffs}.items()
+        if other not in ancestors  # teams may contain each other
     }
     return {
         "model": ", ".join(model.model for model in models),
@@ -60,15 +59,6 @@ def _configuration(agent: Agent[Any], ancestors: tuple[Agent[Any], ...]) -> dict
         },
         **({"members": members} if members else {}),
     }
-
-
-def _members(agent: Agent[Any]) -> dict[str, Member | Handoff]:
-    members: dict[str, Member | Handoff] = {}
-    for definition in agent.registry.definitions(hidden=True, servers=[""]):
-        owner = getattr(agent.registry.lookup(definition.name).run, "__self__", None)
-        if isinstance(owner, Member | Handoff):
-            members[definition.name] = owner
-    return members
 
 
 def _kind(hook: object) -> str:

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from contextvars import Context
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import psycopg
 import sqlalchemy
@@ -25,10 +25,12 @@ from toolwire.agent.codec import dumps, from_json, to_json
 from toolwire.agent.compatibility import changes, configuration
 from toolwire.agent.output import with_output
 from toolwire.agent.run_events import AgentEvent, RunEnded
-from toolwire.agent.run_store import END, MAX_SHOWN, WORKFLOW, RunRequest, RunStore
+from toolwire.agent.run_request import RunRequest
+from toolwire.agent.run_store import END, MAX_SHOWN, WORKFLOW, RunStore
 from toolwire.agent.session_record import SessionRecord
 from toolwire.errors import JournalError
 from toolwire.policy.session import Session
+from toolwire.providers.model_settings import ModelSettings
 
 T = TypeVar("T")
 
@@ -55,6 +57,7 @@ class ActiveRun:
         fresh: whether the session is in the state that it had when the run was requested.
         watched: whether the events are read.
         changed: whether the agent may differ from the one that began the run.
+        deps: dependencies of the tools, in place of those of the process; None for those.
 
     Attributes:
         task: the task that executes the run; None before it begins.
@@ -63,11 +66,18 @@ class ActiveRun:
     """
 
     def __init__(
-        self, session: Session | None = None, *, fresh: bool = False, watched: bool = True, changed: bool = False
+        self,
+        session: Session | None = None,
+        *,
+        fresh: bool = False,
+        watched: bool = True,
+        changed: bool = False,
+        deps: Any = None,
     ) -> None:
         self.session = session or Session()
         self.fresh = fresh
         self.changed = changed
+        self.deps = deps
         self.task: asyncio.Task[tuple[RunEnded, bool]] | None = None
         self.stopped = False
         self.error: BaseException | None = None
@@ -137,12 +147,14 @@ class Driver:
     Args:
         agents: agents by name.
         store: the store of the runs.
+        deps: dependencies of the tools.
 
     Attributes:
         runs: the runs that this process executes, by name.
     """
 
-    def __init__(self, agents: Mapping[str, Agent[Any]], store: RunStore) -> None:
+    def __init__(self, agents: Mapping[str, Agent[Any]], store: RunStore, deps: Any = None) -> None:
+        self._deps = deps
         self.runs: dict[str, ActiveRun] = {}
         self._agents = agents
         self._store = store
@@ -158,6 +170,10 @@ class Driver:
             agents = f"; here are {', '.join(self._agents)}" if self._agents else ""
             raise JournalError(f"the run is one of an agent {name!r}, which is not here{agents}")
         return agent
+
+    def dependencies(self, own: Any) -> Any:
+        """Return the dependencies of the tools in a run: its own, or else those of this process."""
+        return self._deps if own is None else own
 
     def check(self, run_id: str, request: RunRequest) -> None:
         """Raise an error if the agent differs from the one that began the run.
@@ -258,7 +274,14 @@ class Driver:
         journal = StepJournal(run_id, records, last)
         end: RunEnded | None = None
         events = agent.run(
-            request.content, history=request.history, session=run.session, run_id=run_id, journal=journal
+            request.content,
+            history=request.history,
+            session=run.session,
+            run_id=run_id,
+            journal=journal,
+            deps=self.dependencies(run.deps),
+            settings=cast(ModelSettings, request.settings),
+            extra_body=request.extra_body,
         )
         async with aclosing(events):
             async for event in events:

@@ -11,11 +11,11 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, suppress
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, Final, Self, Unpack
 
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowAttributes, SetWorkflowID, error
 
@@ -36,14 +36,15 @@ from toolwire.agent.dbos_workflow import (
     wait_to_end,
 )
 from toolwire.agent.journal import MemoryJournal, recorded_events
+from toolwire.agent.run_context import DurableRunOptions, SubmitOptions
 from toolwire.agent.run_events import AgentEvent, RunEnded, RunResumed
+from toolwire.agent.run_request import RunRequest
 from toolwire.agent.run_store import (
     APPLICATION,
     END,
     HERE,
     SCHEMA,
     RunInfo,
-    RunRequest,
     RunStore,
     RunTail,
     attributes,
@@ -54,8 +55,9 @@ from toolwire.agent.session_record import SessionRecord
 from toolwire.agent.task import task_message
 from toolwire.agent.team import AgentTeam
 from toolwire.errors import DefinitionError, JournalError
-from toolwire.messages import Content, Message
+from toolwire.messages import Content
 from toolwire.policy.session import Session
+from toolwire.text.suggest import check_options
 
 VERSION: Final = "1"
 """Version of the records: processes of another version do not take these runs."""
@@ -82,13 +84,19 @@ class DurableRuns:
         database: URL of a PostgreSQL database, or path of an SQLite file; "" for the user's own file.
         worker: whether to take submitted runs, and runs of processes that died.
         concurrency: maximum number of submitted runs of one agent that this process executes at a time.
+        deps: dependencies of the tools in all runs that this process executes, such as a database; not recorded.
 
     Raises:
         DefinitionError: two agents have one name, or an agent defers approvals.
     """
 
     def __init__(
-        self, *agents: Agent[Any] | AgentTeam[Any], database: str = "", worker: bool = False, concurrency: int = 10
+        self,
+        *agents: Agent[Any] | AgentTeam[Any],
+        database: str = "",
+        worker: bool = False,
+        concurrency: int = 10,
+        deps: Any = None,
     ) -> None:
         check_number("concurrency", concurrency, "a number of runs", least=1, whole=True)
         self._agents: dict[str, Agent[Any]] = {}
@@ -101,6 +109,7 @@ class DurableRuns:
         self._database = database
         self._worker = worker
         self._concurrency = concurrency
+        self._deps = deps
         self._queues = [f"{QUEUE}{name}" for name in self._agents]
         self._name = f"{socket.gethostname()}.{os.getpid()}.{uuid.uuid4().hex[:8]}"
         self._store: RunStore | None = None
@@ -175,7 +184,7 @@ class DurableRuns:
         # Runs that are resumed in this process are put into a queue of its own. Those that were submitted are in the
         # queue of their agent, from which any worker takes them.
         DBOS.listen_queues([HERE + self._name, *(self._queues if self._worker else ())])
-        self._driver = Driver(self._agents, store)
+        self._driver = Driver(self._agents, store, self._deps)
         set_driver(self._driver)
         DBOS.launch()
 
@@ -225,36 +234,32 @@ class DurableRuns:
 
     # -- beginning -----------------------------------------------------------------------------------------------
 
-    async def run(
-        self,
-        task: Content,
-        *,
-        agent: str = "",
-        run_id: str = "",
-        history: Sequence[Message] = (),
-        session: Session | None = None,
-    ) -> AsyncGenerator[AgentEvent]:
+    async def run(self, task: Content, **options: Unpack[DurableRunOptions]) -> AsyncGenerator[AgentEvent]:
         """Work on a task in this process, and yield the events of `Agent.run`.
 
-        Closing the iterator stops the run, which can be resumed. So is a run that has this name and task already.
+        Closing the iterator stops the run, which can be resumed. So is a run that has this name, task and settings
+        already.
 
         Args:
             task: the user's request.
-            agent: name of the agent; may be left out if there is one only.
-            run_id: name of the run; "" for a new one.
-            history: the conversation so far.
-            session: state of the conversation; updated while the run works.
+            options: see `DurableRunOptions`.
 
         Raises:
-            JournalError: the run cannot be recorded, or a run with another task has its name.
+            ConfigurationError: a tool needs dependencies, and there are none.
+            DefinitionError: a setting of the model has an invalid value.
+            JournalError: the run cannot be recorded, or a run with another task or other settings has its name.
+            TypeError: an option or a setting is unknown.
         """
-        request, run_id = self._request(task, agent, history, session), checked_name(run_id)
+        check_options("run", options, DurableRunOptions.__annotations__)
+        request, run_id = self._request(task, options), checked_name(options.get("run_id", ""))
+        driver, session, deps = self._open_driver, options.get("session"), options.get("deps")
+        driver.agent(request.agent).check_dependencies(driver.dependencies(deps))
         # The session is fresh: the request has its state, and nothing else can have changed it since.
-        text, run = to_json(request), ActiveRun(session, fresh=True)
-        self._open_driver.claim(run_id, run)
+        text, run = to_json(request), ActiveRun(session, fresh=True, deps=deps)
+        driver.claim(run_id, run)
         start = partial(DBOS.start_workflow_async, run_workflow, text)
         is_new = await self._settle_claim(run_id, run, self._begin(run_id, request, start))
-        running = self._events(run_id, run) if is_new else self.resume(run_id, session=session)
+        running = self._events(run_id, run) if is_new else self.resume(run_id, session=session, deps=deps)
         async with aclosing(running) as events:
             async for event in events:
                 yield event
@@ -288,65 +293,55 @@ class DurableRuns:
                 self._driver.release(run_id, run)
         return runs_here
 
-    async def ask(
-        self,
-        task: Content,
-        *,
-        agent: str = "",
-        run_id: str = "",
-        history: Sequence[Message] = (),
-        session: Session | None = None,
-    ) -> str:
-        """Return the answer to a task; see `run` for the arguments.
+    async def ask(self, task: Content, **options: Unpack[DurableRunOptions]) -> str:
+        """Return the answer to a task; see `run` for the arguments and other errors.
 
         Raises:
             RunFailed: the run ended without an answer.
-            JournalError: see `run`.
         """
-        return await answer_of(self.run(task, agent=agent, run_id=run_id, history=history, session=session))
+        return await answer_of(self.run(task, **options))
 
-    async def submit(
-        self,
-        task: Content,
-        *,
-        agent: str = "",
-        run_id: str = "",
-        history: Sequence[Message] = (),
-        session: Session | None = None,
-    ) -> str:
-        """Queue a task for the workers that share the database; see `run` for the arguments.
+    async def submit(self, task: Content, **options: Unpack[SubmitOptions]) -> str:
+        """Queue a task for the workers that share the database, and return the name of the run, for `watch`.
 
-        Returns:
-            The name of the run, for `watch`.
+        Args:
+            task: the user's request.
+            options: see `SubmitOptions`.
 
         Raises:
-            JournalError: the run cannot be recorded, or a run with another task has its name.
+            DefinitionError: a setting of the model has an invalid value.
+            JournalError: the run cannot be recorded, or a run with another task or other settings has its name.
+            TypeError: an option or a setting is unknown.
         """
-        request, run_id = self._request(task, agent, history, session), checked_name(run_id)
+        check_options("submit", options, SubmitOptions.__annotations__)
+        request, run_id = self._request(task, options), checked_name(options.get("run_id", ""))
         text = to_json(request)
         enqueue = partial(DBOS.enqueue_workflow_async, f"{QUEUE}{request.agent}", run_workflow, text)
         await self._begin(run_id, request, enqueue)
         return run_id
 
-    def _request(self, task: Content, name: str, history: Sequence[Message], session: Session | None) -> RunRequest:
+    def _request(self, task: Content, options: SubmitOptions) -> RunRequest:
+        name, session = options.get("agent", ""), options.get("session")
         if not name:
             if len(self._agents) != 1:
                 raise JournalError(f"name the agent; here are {', '.join(self._agents) or 'none'}")
             (name,) = self._agents
         agent = self._open_driver.agent(name)
         state = {} if session is None else SessionRecord(session, clock_of(agent)).changes()
-        return RunRequest.of(task_message(task), name, history, state, configuration(agent))
+        return RunRequest.of(task_message(task), name, options, state, configuration(agent))
 
     async def _check_same(self, run_id: str, request: RunRequest) -> None:
         earlier = await in_thread(self.store.request, run_id)
         if (earlier.agent, earlier.content) != (request.agent, request.content):
             other = f"of {earlier.agent} with another task: {earlier.task[:80]!r}"
             raise JournalError(f"there is a run {run_id!r} already, {other}")
+        if (earlier.settings, earlier.extra_body) != (request.settings, request.extra_body):
+            raise JournalError(f"there is a run {run_id!r} already, with other settings: {earlier.settings!r:.80}")
 
     # -- resuming ------------------------------------------------------------------------------------------------
 
     async def resume(
-        self, run_id: str, *, session: Session | None = None, changed: bool = False
+        self, run_id: str, *, session: Session | None = None, changed: bool = False, deps: Any = None
     ) -> AsyncGenerator[AgentEvent]:
         """Resume a run in this process; a run that has ended is replayed.
 
@@ -354,18 +349,20 @@ class DurableRuns:
             run_id: name of the run.
             session: receives the state of the conversation.
             changed: whether to resume it though its agent has other tools, another format or another model now.
+            deps: dependencies of the tools, in place of those of `DurableRuns`.
 
         Yields:
             `RunResumed` and the recorded events, then `ReplayEnded` and new ones.
 
         Raises:
+            ConfigurationError: a tool needs dependencies, and there are none.
             JournalError: there is no such run, another process has it, or its agent is not here or has changed.
         """
         driver = self._open_driver
         request = await in_thread(self.store.request, run_id)
         if not changed:
             driver.check(run_id, request)
-        run = ActiveRun(session, changed=changed)
+        run = ActiveRun(session, changed=changed, deps=deps)
         # Before the run is assigned to this process, for then DBOS executes it at once.
         driver.claim(run_id, run)
         if await self._settle_claim(run_id, run, self._take_over(run_id)):
@@ -471,12 +468,11 @@ class DurableRuns:
 
 async def run_durably(
     agent: Agent[Any] | AgentTeam[Any],
+    /,
     task: Content,
     *,
-    run_id: str = "",
     database: str = "",
-    history: Sequence[Message] = (),
-    session: Session | None = None,
+    **options: Unpack[DurableRunOptions],
 ) -> AsyncGenerator[AgentEvent]:
     """Run an agent durably, and yield the events; called again with the same name and task, the run is resumed.
 
@@ -487,7 +483,7 @@ async def run_durably(
     """
     async with (
         DurableRuns(agent, database=database) as runs,
-        aclosing(runs.run(task, run_id=run_id, history=history, session=session)) as events,
+        aclosing(runs.run(task, **options)) as events,
     ):
         async for event in events:
             yield event

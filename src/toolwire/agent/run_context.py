@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from toolwire.agent.budget import RunLimits
 from toolwire.agent.config import AgentConfig
@@ -20,7 +20,7 @@ from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import Message
 from toolwire.models.backends import Backend
 from toolwire.policy.session import Session
-from toolwire.providers.model_settings import ModelOptions
+from toolwire.providers.model_settings import ModelOptions, ModelSettings
 from toolwire.schema.output_type import OutputType
 from toolwire.telemetry.records import Observer
 from toolwire.telemetry.run_observer import RunObserver
@@ -64,6 +64,37 @@ class ResumeOptions(ModelOptions, total=False):
 
     session: Session | None
     conversation: Conversation | None
+    deps: Any
+
+
+class SubmitOptions(TypedDict, total=False):
+    """Options of a durable run that any worker may execute. All of them are recorded.
+
+    Attributes:
+        agent: name of the agent; may be left out if there is one only.
+        run_id: name of the run; "" for a new one.
+        history: the conversation so far.
+        session: state of the conversation; updated while the run works in this process.
+        settings, extra_body: additions to the requests of this run; see `toolwire.models.ModelOptions`. There are no
+            `extra_headers`, which often contain secrets: give them to the agent or the client.
+    """
+
+    agent: str
+    run_id: str
+    history: Sequence[Message]
+    session: Session | None
+    settings: ModelSettings | None
+    extra_body: Mapping[str, Any] | None
+
+
+class DurableRunOptions(SubmitOptions, total=False):
+    """Options of a durable run that this process executes.
+
+    Attributes:
+        deps: dependencies of the tools, in place of those of `DurableRuns`. They are not recorded: the process that
+            resumes the run passes its own.
+    """
+
     deps: Any
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -21,10 +21,9 @@ from toolwire.agent.codec import from_json, loads
 from toolwire.agent.journal import MemoryJournal, recorded_events
 from toolwire.agent.process_locks import FileLiveProcesses, LiveProcesses, PostgresLiveProcesses
 from toolwire.agent.run_events import AgentEvent, RunEnded
+from toolwire.agent.run_request import RunRequest
 from toolwire.agent.stored_names import name_fault
-from toolwire.agent.task import more_than_text
 from toolwire.errors import JournalError
-from toolwire.messages import Content, Message, Part
 from toolwire.runtime.sqlite import open_database
 from toolwire.runtime.state_dir import state_folder
 from toolwire.text.escape import replace_surrogates
@@ -44,45 +43,6 @@ MAX_SHOWN: Final = 200
 
 State = Literal["waiting", "running", "interrupted", "stopped", "ended"]
 """State of a run. It is `interrupted` if its process died, and `stopped` by a user or an error; both can be resumed."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunRequest:
-    """The request with which a run began.
-
-    Attributes:
-        agent: name of the agent.
-        task: the user's request.
-        history: the conversation before it.
-        session: state of the session, as `SessionRecord.changes` returns it.
-        configuration: description of the agent; see `compatibility.configuration`.
-        parts: the parts of the user's request, if it is more than text.
-    """
-
-    agent: str
-    task: str
-    history: tuple[Message, ...] = ()
-    session: dict[str, Any] = field(default_factory=dict)
-    configuration: dict[str, Any] = field(default_factory=dict)
-    # Beside the text, which queries find: a list of runs must not read their images.
-    parts: tuple[Part, ...] = ()
-
-    @classmethod
-    def of(
-        cls,
-        task: Message,
-        agent: str,
-        history: Sequence[Message],
-        session: dict[str, Any],
-        configuration: dict[str, Any],
-    ) -> RunRequest:
-        """Return the request with a task; see the attributes for the other arguments."""
-        return cls(agent, task.text, tuple(history), session, configuration, more_than_text(task))
-
-    @property
-    def content(self) -> Content:
-        """The whole request of the user."""
-        return self.parts or self.task
 
 
 @dataclass(frozen=True, slots=True)

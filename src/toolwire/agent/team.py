@@ -152,6 +152,7 @@ class AgentTeam(Generic[_OutputT_co]):
             definition = ToolDefinition(name, member.description, schema, tier=member.tier)
             # Idempotent: its own calls are recorded one by one, so a member that was stopped continues where it was.
             coordinator.registry.register(definition, run=member.work, idempotent=True)
+            coordinator.members[name] = member.agent
         for handoff in handoffs:
             if not handoff.description:
                 raise DefinitionError(

@@ -20,7 +20,7 @@ from typing_extensions import Unpack
 from toolwire._surface import check_type, wrong_type
 from toolwire.errors import DefinitionError, UnknownTool
 from toolwire.runtime.isolation.isolated_call import importable
-from toolwire.schema.signatures import ArgumentConverter, argument_converter, context_parameter
+from toolwire.schema.signatures import ArgumentConverter, argument_converter, context_parameter, needed_dependencies
 from toolwire.text.suggest import check_options, closest, did_you_mean
 from toolwire.tools import (
     DEFAULT_BEHAVIOR,
@@ -103,6 +103,7 @@ class ToolRegistry:
         self._ready: dict[tuple[str, str], Registered] = {}  # by server and name as calls wrote them
         self._shared: Counter[str] = Counter()  # how many tools have a name
         self._version = 0
+        self._needs: tuple[int, dict[str, str]] = (-1, {})
         for tool in tools:
             self.register(tool)
 
@@ -236,6 +237,19 @@ class ToolRegistry:
         """
         with self._lock:
             return [definition for entry in self._entries.values() for definition in self._named(entry)]
+
+    def needed_dependencies(self) -> dict[str, str]:
+        """Return the name of the type of the dependencies, by the name of each tool that does not work without them."""
+        with self._lock:
+            version, needs = self._needs
+            if version != self._version:  # each run asks, and annotations are read slowly
+                needs = {
+                    self._exposed(entry): type_name
+                    for entry in self._entries.values()
+                    if entry.run is not None and not entry.disabled and (type_name := needed_dependencies(entry.run))
+                }
+                self._needs = self._version, needs
+            return needs
 
     @property
     def version(self) -> int:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from functools import partial, wraps
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import docstring_parser
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -27,6 +27,8 @@ _REFUSED: dict[Any, str] = {
 
 
 _CONTEXT_NAME = re.compile(r"(?:\w+\.)*ToolContext\b")
+_CONTEXT_ARGUMENT = re.compile(r"ToolContext\[(.+)\]\s*$", re.DOTALL)
+_ADMITS_NONE = re.compile(r"^(?:\w+\.)*(?:Any|object)$|\b(?:None|Optional)\b")
 
 ArgumentConverter = Callable[[dict[str, Any]], dict[str, Any]]
 """A function that converts JSON arguments to those that a signature asks for; raises ValueError if it cannot."""
@@ -158,16 +160,47 @@ def context_parameter(function: Callable[..., Any]) -> str:
     Raises:
         DefinitionError: several parameters ask for it.
     """
-    annotated = _annotated(function)
-    try:
-        hints = get_type_hints(annotated)
-    except (NameError, TypeError, AttributeError):
-        # One annotation that cannot be resolved, such as a class inside a function, hides all others.
-        hints = getattr(annotated, "__annotations__", {})
-    names = [name for name, hint in hints.items() if name != "return" and _is_context(hint)]
+    names = [name for name, hint in _hints(function).items() if name != "return" and _is_context(hint)]
     if len(names) > 1:
         raise DefinitionError(f"several parameters ask for the context of the call: {', '.join(names)}")
     return names[0] if names else ""
+
+
+def needed_dependencies(function: Callable[..., Any]) -> str:
+    """Return the name of the type that a function wants its dependencies to have; "" if it can do without.
+
+    A function names the type as the argument of its context, such as `ToolContext[Database]`. It can do without
+    if it names none, or one that admits None.
+
+    Raises:
+        DefinitionError: several parameters ask for the context of the call.
+    """
+    parameter = context_parameter(function)
+    if not parameter:
+        return ""
+    hint = _hints(function)[parameter]
+    if isinstance(hint, str):
+        argument = _CONTEXT_ARGUMENT.search(hint)
+        return "" if argument is None or _ADMITS_NONE.search(argument[1]) else argument[1]
+    wanted_type = next(iter(get_args(hint)), Any)
+    if isinstance(wanted_type, TypeVar) or _admits_none(wanted_type):
+        return ""
+    return wanted_type.__name__ if isinstance(wanted_type, type) and not get_args(wanted_type) else str(wanted_type)
+
+
+def _admits_none(hint: Any) -> bool:
+    if get_origin(hint) in (Union, UnionType):
+        return any(map(_admits_none, get_args(hint)))
+    return hint in (Any, object, None, NoneType)
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    annotated = _annotated(function)
+    try:
+        return get_type_hints(annotated)
+    except (NameError, TypeError, AttributeError):
+        # One annotation that cannot be resolved, such as a class inside a function, hides all others.
+        return dict(getattr(annotated, "__annotations__", {}))
 
 
 def _is_context(hint: Any) -> bool:

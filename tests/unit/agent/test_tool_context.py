@@ -4,13 +4,21 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 import toolwire
-from toolwire import DefinitionError, ParsedResponse, ToolCall, ToolContext, ToolExecutor, ToolRegistry
-from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member
+from toolwire import (
+    ConfigurationError,
+    DefinitionError,
+    ParsedResponse,
+    ToolCall,
+    ToolContext,
+    ToolExecutor,
+    ToolRegistry,
+)
+from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Handoff, Member
 from toolwire.agent.run_events import ProgressReported, RunEnded, ToolFinished
 from toolwire.policy.session import Session
 from toolwire.testing import ScriptedBackend
@@ -47,6 +55,76 @@ def run(agent: Agent, **options: Any) -> list[Any]:
 
 def results(events: list[Any]) -> list[str]:
     return [event.outcome.result.text for event in events if isinstance(event, ToolFinished)]
+
+
+def needed(annotation: Any) -> dict[str, str]:
+    """Return the dependencies that a tool with this annotation of its context needs."""
+
+    async def look(context: Any) -> str:
+        return ""
+
+    look.__annotations__["context"] = annotation
+    return ToolRegistry([look]).needed_dependencies()
+
+
+@pytest.mark.parametrize(
+    ("annotation", "wanted"),
+    [
+        (ToolContext[Shop], "Shop"),
+        (ToolContext[dict[str, Any]], "dict[str, typing.Any]"),
+        (ToolContext[Shop | dict[str, int]], "Shop | dict"),
+        ("ToolContext[Unknown]", "Unknown"),
+        ("toolwire.ToolContext[dict[str, Unknown]]", "dict[str, Unknown]"),
+        (ToolContext, ""),
+        (ToolContext[Any], ""),
+        (ToolContext[object], ""),
+        (ToolContext[Shop | None], ""),
+        (ToolContext[TypeVar("T")], ""),  # type: ignore[misc]
+        ("ToolContext[Unknown | None]", ""),
+        ("ToolContext[typing.Any]", ""),
+    ],
+)
+def test_type_of_the_dependencies_says_whether_a_tool_needs_them(annotation: Any, wanted: str) -> None:
+    assert [wanted in type_name for type_name in needed(annotation).values()] == [True] * bool(wanted)
+
+
+def test_run_without_the_dependencies_that_a_tool_needs_is_refused_before_the_model_is_asked() -> None:
+    model = ScriptedBackend([ParsedResponse("done")])
+    shop = Agent(model, [price_of], AgentConfig(name="shop"))
+    lead = AgentTeam(Agent(model, config=AgentConfig(name="lead")), [Member(shop, "Knows prices.")])
+    desk = AgentTeam(Agent(model, config=AgentConfig(name="desk")), handoffs=[Handoff(shop, "Knows prices.")])
+    for agent in (shop, lead, desk):
+        for begin in (agent.run, agent.ask_sync, agent.run_sync):
+            with pytest.raises(ConfigurationError, match=r"the tool price_of needs dependencies, Shop: pass deps="):
+                list(begin("Go."))  # type: ignore[call-overload]
+    assert model.requests == []
+    assert shop.ask_sync("Go.", deps=Shop({})) == "done"
+
+
+def test_tool_that_is_registered_later_needs_its_dependencies_too() -> None:
+    agent = Agent(ScriptedBackend(["first", "second"]))
+    assert agent.ask_sync("Go.") == "first"
+    agent.registry.register(price_of)
+    with pytest.raises(ConfigurationError, match="price_of needs dependencies"):
+        agent.ask_sync("Go.")
+    agent.registry.enable("price_of", enabled=False)
+    assert agent.ask_sync("Go.") == "second"
+
+
+def test_run_that_is_resumed_needs_the_dependencies_again() -> None:
+    def order(context: ToolContext[Shop], item: str) -> str:
+        """Order an item."""
+        return f"{item} costs {context.deps.prices[item]}"
+
+    tools = [toolwire.tool(destructive=True)(order)]
+    first = Agent(ScriptedBackend([calls("order", item="tea")]), tools, confirm="defer")
+    *_, end = first.run_sync("Go.", deps=Shop({"tea": 3}))
+    assert isinstance(end, RunEnded)
+    assert end.pending is not None
+    second = Agent(ScriptedBackend(["ordered"]), tools, confirm="defer")
+    with pytest.raises(ConfigurationError, match="order needs dependencies"):
+        second.ask_resumed_sync(end.pending, {"call_order": True})
+    assert second.ask_resumed_sync(end.pending, {"call_order": True}, deps=Shop({"tea": 3})) == "ordered"
 
 
 def test_context_is_no_parameter_for_the_model() -> None:
