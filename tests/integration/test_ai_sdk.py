@@ -1,0 +1,138 @@
+"""Vercel's AI SDK reads runs as its front ends do: its own transport asks a server, and its own reader makes a message.
+
+The package `ai` is fetched once from npm into the cache folder. Without it, these tests are skipped with the reason.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+from tests.integration.servers import Answer, Asked, serving
+
+import toolwire
+from toolwire import ArgumentsDelta, CallStart, ContentDelta, Finish, FinishReason, ParsedResponse, ToolCall
+from toolwire.agent import Agent
+from toolwire.messages import ReasoningPart, TextPart
+from toolwire.models.local.weights import cache_folder
+from toolwire.testing import ScriptedBackend
+from toolwire.web import VERCEL_HEADERS, vercel_stream
+
+pytestmark = pytest.mark.npm
+PACKAGE = "ai@6.0.326"
+PROGRAM = Path(__file__).with_name("ai_sdk") / "read_chat.mjs"
+NPM_SECONDS = 120
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    """The program beside an installed package, since Node looks for packages in the folders above a program."""
+    npm = shutil.which("npm")
+    if npm is None or shutil.which("node") is None:
+        pytest.skip("Node.js and npm are not installed")
+    folder = cache_folder() / "npm" / PACKAGE.replace("@", "-")
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f"{folder.name}.lock")):  # several processes may run tests
+        if not (folder / "node_modules" / "ai" / "package.json").exists():
+            command = [npm, "install", "--prefix", str(folder), "--ignore-scripts", "--no-audit", "--no-fund", PACKAGE]
+            try:
+                installed = subprocess.run(command, capture_output=True, text=True, timeout=NPM_SECONDS, check=False)
+            except subprocess.TimeoutExpired:
+                pytest.skip(f"npm did not install {PACKAGE} within {NPM_SECONDS} seconds")
+            if installed.returncode:
+                pytest.skip(f"npm cannot install {PACKAGE}: {installed.stderr.strip()[-300:]}")
+        return Path(shutil.copy(PROGRAM, folder))
+
+
+@toolwire.tool
+async def stock(item: str) -> AsyncGenerator[Any]:
+    """Return how much of an item there is."""
+    yield "looking"
+    yield {"tea": {"boxes": 12}}[item]
+
+
+def calling(*items: str) -> ParsedResponse:
+    calls = tuple(ToolCall("stock", {"item": item}, f"call_{item}") for item in items)
+    parts = (ReasoningPart("Tea?"), TextPart("I look."), *calls)
+    return ParsedResponse("I look.", "Tea?", calls, parts=parts, finish_reason=FinishReason.TOOL_CALLS)
+
+
+def shown(program: Path, agent: Agent[str]) -> dict[str, Any]:
+    """Return what a page shows of a run, as the AI SDK reports it."""
+    questions: list[str] = []
+
+    async def body(question: str) -> bytes:
+        return b"".join([piece async for piece in vercel_stream(agent.run(question), message_id="answer")])
+
+    def answer(asked: Asked) -> Answer:
+        messages = json.loads(asked.body)["messages"]
+        questions.append("".join(part["text"] for part in messages[-1]["parts"] if part["type"] == "text"))
+        headers = {name: value for name, value in VERCEL_HEADERS.items() if name != "content-type"}
+        return Answer(asyncio.run(body(questions[-1])), headers=headers, content_type=VERCEL_HEADERS["content-type"])
+
+    with serving(answer) as url:
+        command = ["node", os.fspath(program), f"{url}/chat", "How much tea?"]
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert questions == ["How much tea?"]
+    read: dict[str, Any] = json.loads(finished.stdout)
+    assert read["finished"]
+    return read
+
+
+def parts(message: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """Return the parts of a message in short."""
+    return [
+        (part["type"], *(part[key] for key in ("state", "text", "input", "output", "errorText") if key in part))
+        for part in message["parts"]
+    ]
+
+
+def test_a_run_with_calls_becomes_one_message(program: Path) -> None:
+    model = ScriptedBackend([calling("tea", "salt"), "12 boxes."])
+    read = shown(program, Agent(model, [stock]))
+    assert (read["message"]["id"], read["message"]["role"], read["errors"]) == ("answer", "assistant", [])
+    failed = parts(read["message"]).pop(4)
+    assert failed[:3] == ("dynamic-tool", "output-error", {"item": "salt"})
+    assert "KeyError" in failed[3]
+    assert [part for part in parts(read["message"]) if part != failed] == [
+        ("step-start",),
+        ("reasoning", "done", "Tea?"),
+        ("text", "done", "I look."),
+        ("dynamic-tool", "output-available", {"item": "tea"}, {"boxes": 12}),
+        ("step-start",),
+        ("text", "done", "12 boxes."),
+    ]
+
+
+def test_a_call_that_waits_for_an_approval_is_a_part_of_the_message(program: Path) -> None:
+    @toolwire.tool(destructive=True)
+    def order(item: str) -> str:
+        """Order an item."""
+        return "ordered"
+
+    model = ScriptedBackend([ParsedResponse(tool_calls=(ToolCall("order", {"item": "tea"}, "call_1"),))])
+    read = shown(program, Agent(model, [order], confirm="defer"))
+    (approval,) = [part for part in read["message"]["parts"] if part["type"] == "data-approval"]
+    assert (approval["data"]["toolCallId"], approval["data"]["toolName"]) == ("call_1", "order")
+    assert read["errors"] == []
+
+
+def test_a_call_that_was_cut_off_and_a_run_that_failed_are_errors_of_the_page(program: Path) -> None:
+    cut = [
+        ContentDelta("Let"),
+        CallStart(0, "stock", "call_1"),
+        ArgumentsDelta(0, '{"item": "t'),
+        Finish(FinishReason.LENGTH),
+    ]
+    read = shown(program, Agent(ScriptedBackend([cut]), [stock]))
+    assert len(read["errors"]) == 1
+    assert "the answer was cut off at the model's limit" in read["errors"][0]
