@@ -1,12 +1,14 @@
 """Tests of confirmation hooks: one question for all calls of a response, plain functions, and time limits."""
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tests.simulated_time import run_simulated
 
 from toolwire import ToolCall, ToolDefinition
 from toolwire.execution.confirmation import Together, as_async, turn
@@ -241,3 +243,67 @@ def test_a_plain_function_answers_all_questions_together() -> None:
     assert [not error for error in errors] == [True, False, True]
     assert len(threads) == 1
     assert main not in threads
+
+
+def test_a_plain_approver_has_the_name_of_its_function() -> None:
+    class Terminal:
+        name = "terminal"
+
+        def __call__(self, approval: Approval) -> bool:
+            return bool(approval)
+
+    assert vars(as_async(Terminal()))["name"] == "terminal"
+    assert vars(as_async(lambda _: True))["name"] == "user"
+
+
+def test_calls_that_are_asked_about_together_do_not_wait_for_the_turn_of_their_question() -> None:
+    """The time counts from when the calls were asked about, also for the first of them."""
+    lock = asyncio.Lock()
+
+    async def ask(approvals: Sequence[Approval]) -> list[bool]:
+        async with turn(lock):
+            return [True for _ in approvals]
+
+    async def main() -> list[str]:
+        async with lock:
+            return await approved(Together(ask), 1, 2, seconds=10)
+
+    late = "Nobody approved work in time, so it did not run."
+    assert run_simulated(main()) == [late, late]
+
+
+def test_a_question_to_which_nothing_else_refers_is_not_forgotten() -> None:
+    async def ask(_: Sequence[Approval]) -> list[bool]:
+        await asyncio.Event().wait()
+        return [True]
+
+    together = Together(ask)
+
+    async def main() -> bool:
+        question = asyncio.create_task(together(Approval(ToolCall("work"), ToolDefinition("work"), "")))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        gc.collect()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        try:
+            return question.done()
+        finally:
+            question.cancel()
+
+    assert not asyncio.run(main())
+
+
+def test_an_interrupt_withdraws_the_questions() -> None:
+    async def ask(_: Sequence[Approval]) -> list[bool]:
+        raise KeyboardInterrupt
+
+    loop = asyncio.new_event_loop()
+    try:
+        question = loop.create_task(Together(ask)(Approval(ToolCall("work"), ToolDefinition("work"), "")))
+        with pytest.raises(KeyboardInterrupt):
+            loop.run_until_complete(question)
+        with pytest.raises(asyncio.CancelledError):
+            loop.run_until_complete(asyncio.wait_for(question, 5))
+    finally:
+        loop.close()

@@ -202,3 +202,21 @@ def test_of_two_tools_with_a_word_the_one_with_fewer_other_words_is_found_first(
     long = ToolDefinition("b", f"Convert currency. {'Rates come from many banks. ' * 5}", short.parameters)
     for tools in ((short, long), (long, short)):
         assert Index(tools).search("currency") == [short, long]
+
+
+def test_definitions_that_cost_just_the_budget_are_all_disclosed() -> None:
+    registry = many()
+    whole = disclosed(registry).request(Tier.RUN).whole.tokens
+    assert [disclosed(registry, budget_tokens=whole - less).request(Tier.RUN).deferred for less in (0, 1)] == [0, 50]
+
+
+def test_one_tool_may_be_asked_for() -> None:
+    result = disclosed().answer(ToolCall("find_tools", {"query": "photo", "limit": 1}), Tier.RUN)
+    assert result is not None
+    assert isinstance(result.result, dict)
+    assert len(result.result["found"]) == 1
+
+
+def test_a_registry_of_another_type_is_an_error() -> None:
+    with pytest.raises(TypeError, match="registry must be a ToolRegistry"):
+        Disclosure([], format="hermes")  # type: ignore[arg-type]

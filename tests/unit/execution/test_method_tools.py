@@ -173,3 +173,21 @@ def test_mistakes_are_reported() -> None:
 
     with pytest.raises(DefinitionError, match="many"):
         tools_from(Odd())
+
+
+def test_options_of_another_type_are_an_error() -> None:
+    with pytest.raises(TypeError, match="options must be a mapping from names of methods to options"):
+        tools_from(Shop(), options=["count"])  # type: ignore[arg-type]
+
+
+def test_a_name_like_no_other_is_an_error_without_a_suggestion() -> None:
+    with pytest.raises(DefinitionError, match=r"has no public method 'xyzzy'\.$"):
+        tools_from(Shop(), only=["xyzzy"])
+
+
+def test_a_method_that_a_subclass_takes_away_is_not_a_tool() -> None:
+    class Quiet(Shop):
+        count = None  # type: ignore[assignment]
+
+    assert "count" in [method_tool.definition.name for method_tool in tools_from(Shop())]
+    assert "count" not in [method_tool.definition.name for method_tool in tools_from(Quiet())]
