@@ -33,42 +33,42 @@ PREFIXES: dict[str, tuple[str, ...]] = {
 }
 """Beginnings of tokens, by the pattern of the rest."""
 
-SHAPES: tuple[tuple[str, str], ...] = (
-    ("AWS", r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Za-z])"),
-    ("Alibaba", r"LTAI[A-Za-z0-9]{12,24}(?![0-9A-Za-z])"),
-    ("Tencent", r"AKID[A-Za-z0-9]{32}(?![0-9A-Za-z])"),
-    ("GitHub", r"github_pat_[A-Za-z0-9_]{20,}+"),
-    ("GitLab", r"GR1348941[A-Za-z0-9_-]{16,}+"),
-    ("Slack", r"xox[abeoprs]-[A-Za-z0-9-]{10,}+|xapp-[0-9]-[A-Za-z0-9-]{10,}+|xwfp-[A-Za-z0-9-]{10,}+"),
-    ("Stripe", r"whsec_[A-Za-z0-9+/=]{16,}+"),
-    ("Twilio", r"(?:SK|AC)[0-9a-f]{32}(?![0-9A-Za-z])"),
-    ("Mailgun", rf"key-{_HEX32}(?![0-9a-f])|{_HEX32}-[0-9a-f]{{8}}-[0-9a-f]{{8}}(?![0-9a-f])"),
-    ("Mailchimp", rf"{_HEX32}-us[0-9]{{1,2}}(?![0-9])"),
-    ("Databricks", rf"dapi{_HEX32}(?:-[0-9])?"),
-    ("Vault", r"hv[bsr]\.[A-Za-z0-9_-]{20,}+|s\.[A-Za-z0-9]{24}(?![A-Za-z0-9])"),
-    ("age", r"AGE-SECRET-KEY-1[0-9A-Z]{20,}+"),
-    ("Doppler", r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{20,}+"),
-    ("Google", r"AIza[0-9A-Za-z_-]{30,}+|ya29\.[0-9A-Za-z_-]{20,}+|GOCSPX-[0-9A-Za-z_-]{16,}+"),
-    ("SendGrid", r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+"),
-    ("JSON Web Token", r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+"),
-    ("Airtable", r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
-    ("Dropbox", r"sl\.[A-Za-z0-9_-]{60,}+"),
-    ("Discord", r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}+"),
-    ("Terraform", r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{40,}+"),
-    ("Dynatrace", r"dt0[cs]01\.[A-Z0-9]{24}\.[A-Z0-9]{64}"),
-    ("Atlassian", r"AT(?:ATT3|CTT3|BB)[A-Za-z0-9_-]{24,}+"),
-    ("Meta, Square", r"EAA[AC][A-Za-z0-9_-]{56,}+"),
-    ("EasyPost", r"EZ[AT]K[A-Za-z0-9]{40,}+"),
-    ("NuGet", r"oy2[a-z0-9]{43}(?![A-Za-z0-9])"),
-    ("Artifactory", r"AKCp[A-Za-z0-9]{60,}+|cmVmd[A-Za-z0-9]{50,}+"),
-    ("1Password", r"ops_eyJ[A-Za-z0-9_-]{40,}+"),
-    ("Octopus", r"API-[A-Z0-9]{25,36}(?![A-Za-z0-9])"),
-    ("Plaid", rf"access-(?:sandbox|development|production)-{_UUID}"),
-    ("LaunchDarkly", rf"(?:api|sdk)-{_UUID}"),
-    ("Cloudflare", r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}+"),
-    ("Jenkins", rf"11{_HEX32}(?![0-9A-Za-z])"),
+SHAPES: tuple[str, ...] = (
+    r"(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Za-z])",  # AWS
+    r"LTAI[A-Za-z0-9]{12,24}(?![0-9A-Za-z])",  # Alibaba
+    r"AKID[A-Za-z0-9]{32}(?![0-9A-Za-z])",  # Tencent
+    r"github_pat_[A-Za-z0-9_]{20,}+",  # GitHub
+    r"GR1348941[A-Za-z0-9_-]{16,}+",  # GitLab
+    r"xox[abeoprs]-[A-Za-z0-9-]{10,}+|xapp-[0-9]-[A-Za-z0-9-]{10,}+|xwfp-[A-Za-z0-9-]{10,}+",  # Slack
+    r"whsec_[A-Za-z0-9+/=]{16,}+",  # Stripe
+    r"(?:SK|AC)[0-9a-f]{32}(?![0-9A-Za-z])",  # Twilio
+    rf"key-{_HEX32}(?![0-9a-f])|{_HEX32}-[0-9a-f]{{8}}-[0-9a-f]{{8}}(?![0-9a-f])",  # Mailgun
+    rf"{_HEX32}-us[0-9]{{1,2}}(?![0-9])",  # Mailchimp
+    rf"dapi{_HEX32}(?:-[0-9])?",  # Databricks
+    r"hv[bsr]\.[A-Za-z0-9_-]{20,}+|s\.[A-Za-z0-9]{24}(?![A-Za-z0-9])",  # Vault
+    r"AGE-SECRET-KEY-1[0-9A-Z]{20,}+",  # age
+    r"dp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{20,}+",  # Doppler
+    r"AIza[0-9A-Za-z_-]{30,}+|ya29\.[0-9A-Za-z_-]{20,}+|GOCSPX-[0-9A-Za-z_-]{16,}+",  # Google
+    r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+",  # SendGrid
+    r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+",  # JSON Web Token
+    r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}",  # Airtable
+    r"sl\.[A-Za-z0-9_-]{60,}+",  # Dropbox
+    r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}+",  # Discord
+    r"[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{40,}+",  # Terraform
+    r"dt0[cs]01\.[A-Z0-9]{24}\.[A-Z0-9]{64}",  # Dynatrace
+    r"AT(?:ATT3|CTT3|BB)[A-Za-z0-9_-]{24,}+",  # Atlassian
+    r"EAA[AC][A-Za-z0-9_-]{56,}+",  # Meta, Square
+    r"EZ[AT]K[A-Za-z0-9]{40,}+",  # EasyPost
+    r"oy2[a-z0-9]{43}(?![A-Za-z0-9])",  # NuGet
+    r"AKCp[A-Za-z0-9]{60,}+|cmVmd[A-Za-z0-9]{50,}+",  # Artifactory
+    r"ops_eyJ[A-Za-z0-9_-]{40,}+",  # 1Password
+    r"API-[A-Z0-9]{25,36}(?![A-Za-z0-9])",  # Octopus
+    rf"access-(?:sandbox|development|production)-{_UUID}",  # Plaid
+    rf"(?:api|sdk)-{_UUID}",  # LaunchDarkly
+    r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}+",  # Cloudflare
+    rf"11{_HEX32}(?![0-9A-Za-z])",  # Jenkins
 )
-"""Other shapes, as the pattern of a whole token, by the service."""
+"""Other shapes, each as the pattern of a whole token."""
 
 GUARDED: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("whsec_", re.compile(r"whsec_[A-Za-z0-9+/=]{16,}+")),
@@ -88,7 +88,7 @@ GUARDED: tuple[tuple[str, re.Pattern[str]], ...] = (
 _REST_OF_PREFIXES = "|".join(
     f"(?:{'|'.join(sorted(map(re.escape, names), key=len, reverse=True))}){rest}" for rest, names in PREFIXES.items()
 )
-_TOKEN = re.compile(rf"(?<![A-Za-z0-9])(?:{_REST_OF_PREFIXES}|{'|'.join(pattern for _, pattern in SHAPES)})")
+_TOKEN = re.compile(rf"(?<![A-Za-z0-9])(?:{_REST_OF_PREFIXES}|{'|'.join(SHAPES)})")
 _LONG = re.compile(r"[A-Za-z0-9_.-]{15,}+")
 """Every token is such a word, or part of one; few words are so long, so most text costs one search."""
 

@@ -1,6 +1,7 @@
 """Secrets are redacted in every kind of text, and other text is unchanged."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -143,6 +144,27 @@ def test_known_secrets_are_redacted_everywhere() -> None:
     known = secrets_in({"password": "correct horse", "list": [{"token": "staple!"}], "user": "me", "secret": "ab"})
     assert known == ("correct horse", "staple!")
     assert redact("I typed correct horse, then staple!, ab.", known) == "I typed [redacted], then [redacted], ab."
+
+
+@pytest.mark.parametrize("secret", ['qu"ote\\d', "schlüssel", "schlüs sel", "line\nbreak", "plain99"])
+def test_known_secrets_are_redacted_as_json_writes_them(secret: str) -> None:
+    for text in (secret, json.dumps(f"<{secret}>"), json.dumps(f"<{secret}>", ensure_ascii=False)):
+        assert redact(text, (secret,)).strip('"') in ("[redacted]", "<[redacted]>")
+
+
+@pytest.mark.parametrize("wrap", [lambda inner: [inner], lambda inner: {"a": inner}])
+def test_values_are_searched_down_to_the_last_level(wrap: Callable[[object], object]) -> None:
+    def nested(inner: object, levels: int) -> object:
+        for _ in range(levels):
+            inner = wrap(inner)
+        return inner
+
+    assert redact_value(nested("text", MAX_DEPTH)) == nested("text", MAX_DEPTH)
+    assert redact_value(nested("text", MAX_DEPTH + 1)) == nested(REDACTED, MAX_DEPTH)
+
+
+def test_short_numbers_without_a_name_are_kept() -> None:
+    assert redact_value({"": "1234", "otp": "1234"}) == {"": "1234", "otp": REDACTED}
 
 
 def test_secrets_in_nested_values_are_redacted() -> None:

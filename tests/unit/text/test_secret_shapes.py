@@ -87,6 +87,8 @@ def test_a_token_is_redacted_wherever_it_is(token: str) -> None:
         "sort_key=CamelCaseNameOfSomething",
         "keyboard: QwertzLayoutForGermany2024Edition",
         "https://example.com/a/very/long/path/with/Words/And1234567/numbers.html",
+        "chrome --disable-background-networking, -utf8decodingof_long_text",
+        "_private_helper_function_name and -a1b2c3d4e5f6_of_other_things",
     ],
 )
 def test_other_text_stays(text: str) -> None:
@@ -108,6 +110,12 @@ def test_random_values_are_told_from_words() -> None:
     assert is_random("q8Zr2LkVb0Xy5TnW3eUa")
     assert is_random("0f3a9c71d2b84e65a0c9e8d7f6b51423")
     assert not any(map(is_random, ("customer_identifier_1", "q8Zr2", "A1a" * 8, "00000000000000000000000000000001")))
+    # 15 characters, half of a hexadecimal key, and each kind of character that keys do not have
+    others = ("aB1cD2eF3gH4iJ5", "0f3a9c71d2b84e65a0c9e8d7f6b5142", "q8Zr2LkVb0 y5TnW3eUa", "q8Zr2LkVb0üy5TnW3eUa")
+    assert not any(map(is_random, (*others, "q8Zr2LkVb0\ty5TnW3eUa")))
+    assert is_random("aB1cD2eF3gH4iJ5k")
+    # without digits, capital letters or small letters
+    assert not any(map(is_random, ("qwZrxLkVbdXyzTnWreUa", "q8zr2lkvb0xy5tnw3eua", "Q8ZR2LKVB0XY5TNW3EUA")))
 
 
 def test_secrets_of_the_environment() -> None:
@@ -124,6 +132,9 @@ def test_secrets_of_the_environment() -> None:
         "PASSWORD": "short",
         "TOKENIZERS_PARALLELISM": "disabled",
         "EDITOR": "code --wait",
+        "OLDPWD": "7 letters",
+        "DB_PWD": "correct horse 8",
+        "GITHUB_TOKENS": "one, two 9",
     }
-    names = {"OPENAI_API_KEY", "DB_PASSWORD", "DATABASE_URL", "THING", "LICENSE_KEY"}
+    names = {"DB_PWD", "GITHUB_TOKENS", "OPENAI_API_KEY", "DB_PASSWORD", "DATABASE_URL", "THING", "LICENSE_KEY"}
     assert set(environment_secrets(environment)) == {environment[name] for name in names}
