@@ -171,8 +171,8 @@ def _without_nulls(data: Any, shape: Shape, depth: int = 0) -> Any:
 
 
 def _issues_of(error: ValidationError) -> list[str]:
-    errors = error.errors(include_url=False, include_input=False, include_context=False)[:MAX_ISSUES]
-    return [f"{json_pointer(issue['loc']) or 'the answer'}: {issue['msg']}" for issue in errors]
+    issues = error.errors()[:MAX_ISSUES]
+    return [f"{json_pointer(issue['loc']) or 'the answer'}: {issue['msg']}" for issue in issues]
 
 
 def _json_value(text: str) -> Any:

@@ -8,10 +8,12 @@ from enum import Enum
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from toolwire.errors import DefinitionError, OutputError
 from toolwire.schema.output_type import output_type_of
+from toolwire.schema.validation import MAX_ISSUES
+from toolwire.text.limits import MAX_DEPTH
 
 
 class Colour(Enum):
@@ -32,6 +34,12 @@ class Cat(BaseModel):
 class Dog(BaseModel):
     kind: Literal["dog"] = "dog"
     age: int = 0
+
+
+def _even(number: int) -> int:
+    if number % 2:
+        raise ValueError("it is odd")
+    return number
 
 
 class Exact(BaseModel):
@@ -89,6 +97,7 @@ def test_recursive_model_is_an_object_at_its_root() -> None:
         (int | None, "null", None),
         ({"type": "string"}, '{"response": "a"}', "a"),
         ({"title": "Pair", "type": "object", "required": ["a"]}, '{"a": 1}', {"a": 1}),
+        (list[Dog], '[{"age": null}, {"age": 2}]', [Dog(), Dog(age=2)]),
     ],
 )
 def test_text(kind: Any, text: str, value: object) -> None:
@@ -115,6 +124,41 @@ def test_issues(kind: Any, text: str, issue: str) -> None:
         output_type_of(kind).read_text(text)
     assert issue in str(caught.value)
     assert caught.value.issues
+
+
+class Even(BaseModel):
+    numbers: list[Annotated[int, AfterValidator(_even)]]
+
+
+def test_issues_that_only_the_type_sees_name_their_place_and_are_few() -> None:
+    with pytest.raises(OutputError) as caught:
+        output_type_of(Even).read({"numbers": list(range(40))})
+    assert caught.value.issues[0] == "/numbers/1: Value error, it is odd"
+    assert len(caught.value.issues) == MAX_ISSUES
+    with pytest.raises(OutputError) as caught:
+        output_type_of(Annotated[int, AfterValidator(_even)]).read({"response": 3})
+    assert list(caught.value.issues) == ["the answer: Value error, it is odd"]
+
+
+def test_a_wrapper_has_no_other_property() -> None:
+    schema = output_type_of(list[int]).schema
+    assert (schema["required"], schema["additionalProperties"]) == (["response"], False)
+
+
+def test_nulls_of_optional_properties_are_left_out_at_any_depth_that_can_be_read() -> None:
+    output = output_type_of(
+        {"type": "object", "properties": {"name": {"type": "string"}, "inner": {"$ref": "#"}}, "title": "Nested"}
+    )
+
+    def nested(levels: int, innermost: dict[str, Any]) -> dict[str, Any]:
+        for _ in range(levels):
+            innermost = {"inner": innermost}
+        return innermost
+
+    for levels in (0, 1, MAX_DEPTH - 1):
+        assert output.read(nested(levels, {"name": None})) == nested(levels, {})
+    with pytest.raises(OutputError, match="nested deeper"):
+        output.read(nested(MAX_DEPTH * 20, {"name": None}))
 
 
 def test_arguments_without_the_wrapper() -> None:
