@@ -551,6 +551,33 @@ def _asked() -> str:
     )
 
 
+def _translation() -> str:
+    data = json.loads((ROOT / "benchmarks" / "translation.json").read_text("utf-8"))
+    parts: list[str] = []
+    for name, pairs in data.items():
+        by_source: dict[str, list[dict[str, Any]]] = {}
+        for pair in pairs:
+            by_source.setdefault(pair["source"], []).append(pair)
+        rows = ((f"`{source}`", *_verdicts(same, others)) for source, (same, others) in _split(by_source))
+        head = ("from", name, "same API: kept", "respelled", "noted", "lost")
+        parts.append(_table((*head, "other APIs: kept", "respelled", "noted", "lost"), rows))
+    return "\n".join(parts)
+
+
+def _split(by_source: dict[str, Any]) -> Iterator[tuple[str, tuple[list[Any], list[Any]]]]:
+    """Yield each API with the pair of it with itself, and its pairs with the others."""
+    for source, pairs in by_source.items():
+        same = [pair for pair in pairs if pair["target"] == source]
+        yield source, (same, [pair for pair in pairs if pair["target"] != source])
+
+
+def _verdicts(same: list[dict[str, Any]], others: list[dict[str, Any]]) -> Iterator[str]:
+    yield f"{same[0]['bodies']:,}"
+    for pairs in (same, others):
+        for verdict in ("kept", "respelled", "noted", "lost"):
+            yield f"{sum(pair[verdict] for pair in pairs):,}"
+
+
 def _forms() -> str:
     families: dict[str, list[ModelAnswers]] = {}
     for measured in MEASURED:
@@ -634,6 +661,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "weights": _weights,
     "intents": _intents,
     "tasks": _tasks,
+    "translation": _translation,
     "nodes": _nodes,
     "fields": _fields,
     "forms": _forms,

@@ -42,7 +42,15 @@ from toolwire.providers.file_parts import PDF, in_words
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.identifiers import WORD_64, Alphabet
 from toolwire.providers.member_paths import member
-from toolwire.providers.message_parts import Json, note_dropped, object_of, read_tools, stand_in, without_seal
+from toolwire.providers.message_parts import (
+    Json,
+    note_dropped,
+    object_of,
+    original_content,
+    read_tools,
+    stand_in,
+    without_seal,
+)
 from toolwire.providers.output_support import ANTHROPIC
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results, split_results
 from toolwire.providers.response_builder import ResponseBuilder
@@ -216,7 +224,7 @@ class AnthropicMessages(ProviderApi):
             block["content"] = result.text
         if not result.success:
             block["is_error"] = True
-        return {**block, **_own(result)}
+        return {**block, **original_content(result, KIND, lambda content: _read_result({**block, "content": content}))}
 
     # -- reading requests ----------------------------------------------------------------------------------------
 
@@ -367,6 +375,7 @@ def _read_result(block: Mapping[str, Any]) -> ToolResult:
     images: list[ImagePart] = []
     files: list[FilePart] = []
     marks: Json = {}  # a cache mark on text of a result moves to the result
+    unread = False  # the content has blocks that our values do not have
     for item in _listed({"content": content or ()}):
         image = _read_image(item) if item.get("type") == "image" else None
         file = _read_file(item) if item.get("type") == "document" else None
@@ -380,8 +389,9 @@ def _read_result(block: Mapping[str, Any]) -> ToolResult:
                 marks["cache_control"] = item["cache_control"]
         else:  # an uploaded file, a reference: shown as JSON
             texts.append(json.dumps(item, ensure_ascii=False))
+            unread = True
     text = "\n".join(texts)
-    extra = _extra({**marks, **block}, "tool_use_id", "content", "is_error")
+    extra = _extra({**({} if unread else marks), **block}, "tool_use_id", *(() if unread else ("content",)), "is_error")
     value, error = (None, text) if block.get("is_error") else (text if texts or not (images or files) else None, None)
     return ToolResult(block["tool_use_id"], "", value, error, tuple(images), extra, tuple(files))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
@@ -96,6 +96,7 @@ class ProviderApi(ABC):
         dialect: the schema dialect.
         strict_dialect: the schema dialect of strict mode; None without strict mode.
         members: other members of a body that `read_request` reads.
+        takes_text_input: whether there are tools whose input is text, not JSON.
         defines_called_tools: whether a request with earlier calls is refused if it offers no tools.
         separates_system: whether system messages are not part of the conversation, which may not be empty.
         begins_with_user: whether a conversation must not begin with a message of the model.
@@ -109,6 +110,7 @@ class ProviderApi(ABC):
     strict_dialect: Dialect | None = None
     _settings: SettingMembers = SettingMembers()
     members: frozenset[str]
+    takes_text_input: bool = False
     defines_called_tools: bool = False
     separates_system: bool = False
     begins_with_user: bool = False
@@ -166,13 +168,14 @@ class ProviderApi(ABC):
             request = replace(request, extra={}, provider_tools=())
         offered = list(self._offer(request.tools, notes))
         choice = self._choice(request, offered, notes)
-        messages = tuple(map(self._fit_message, self.pair(request, notes)))
+        paired = self.pair(request, notes)
+        note_foreign_members(replace(request, messages=paired), self.kind, notes)
+        messages = tuple(map(self._fit_message, paired))
         if self.defines_called_tools and not offered and not request.provider_tools:
             offered = list(self._offer(called_tools(request, self.name, notes), notes))
         if self.separates_system and request.provider != self.kind:  # a client of this API knows what it may send
             messages = with_beginning(messages, self.name, notes, by_user=self.begins_with_user)
         request = replace(request, messages=messages, tool_choice=choice)
-        note_foreign_members(request, self.kind, notes)
         body = self.write_request(request, offered, notes)
         self._write_output(request, body, notes)
         return body
@@ -228,6 +231,11 @@ class ProviderApi(ABC):
             originals[name] = tool.name
             if name != tool.name:
                 notes.changed(tool.name, f"{self.name} takes no such name: it is called {name}")
+            custom = tool.annotations.get("custom")
+            if not self.takes_text_input and isinstance(custom, Mapping):
+                notes.changed(f"{tool.name}/input", f"{self.name} has no text as input: it is an argument")
+                if custom.get("format"):
+                    notes.dropped(f"{tool.name}/format", f"{self.name} cannot be told how input is written")
             yield OfferedTool(name, schema, strict, tool)
 
     def _schema(self, tool: ToolDefinition, notes: Notes) -> tuple[Json, bool | None]:

@@ -64,7 +64,7 @@ from toolwire.providers.schema_dialects import JSON_SCHEMA, STRICT, Dialect
 from toolwire.providers.setting_members import SettingMembers
 from toolwire.providers.stream_codec import Head, StreamEnd
 from toolwire.text.json_text import json_text
-from toolwire.tools import ToolDefinition, as_definition
+from toolwire.tools import ToolDefinition
 
 FREE_INPUT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 """The arguments of a tool whose input is text, not JSON."""
@@ -125,6 +125,7 @@ class ChatCompletions(ChatMessages):
         super().__init__(name)
         self.facts = facts
         self.ids = facts.ids
+        self.takes_text_input = facts.custom
         self.strict_dialect = STRICT if facts.strict else None
         self._outputs = facts.output
         limits = dict.fromkeys((facts.max_tokens, "max_tokens", "max_completion_tokens"), "max_tokens")
@@ -267,10 +268,15 @@ class ChatCompletions(ChatMessages):
         return self._request_of(
             body,
             group_results(self.read_messages(body["messages"])),
-            **read_tools([*(body.get("tools") or ()), *functions], _read_tool),
+            **read_tools([*(body.get("tools") or ()), *functions], self._read_tool),
             tool_choice=_read_choice(body.get("tool_choice", body.get("function_call"))),
             parallel=body.get("parallel_tool_calls"),
         )
+
+    def _read_tool(self, tool: Json) -> ToolDefinition | None:
+        if isinstance(custom := tool.get("custom"), Mapping) and tool.get("type") == "custom":
+            return custom_tool(custom)
+        return self.function_tool(tool) if "function" in tool else None
 
     def read_parts(self, message: Mapping[str, Any]) -> Iterator[Part]:
         """Yield the parts of a message that contains no result."""
@@ -449,12 +455,6 @@ def _with_free_calls(message: Message, names: frozenset[str]) -> Message:
         for part in message.parts
     )
     return replace(message, parts=tuple(parts)) if names else message
-
-
-def _read_tool(tool: Json) -> ToolDefinition | None:
-    if isinstance(custom := tool.get("custom"), Mapping) and tool.get("type") == "custom":
-        return custom_tool(custom)
-    return as_definition(tool) if "function" in tool else None
 
 
 def custom_tool(tool: Mapping[str, Any]) -> ToolDefinition:

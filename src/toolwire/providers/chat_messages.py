@@ -15,11 +15,13 @@ from toolwire.messages import FilePart, ImagePart, Message, OpaquePart, Part, Te
 from toolwire.providers.base import OfferedTool, ProviderApi
 from toolwire.providers.file_parts import in_words
 from toolwire.providers.message_parts import (
+    ORIGINAL,
     Json,
     members_except,
     members_part,
     note_dropped,
     object_of,
+    original_content,
     own_members,
     role_of,
     split_members,
@@ -28,10 +30,13 @@ from toolwire.providers.message_parts import (
 )
 from toolwire.providers.request import ChatRequest, Notes, join_answers, split_results
 from toolwire.providers.response_builder import ResponseBuilder
+from toolwire.tools import ToolDefinition, as_definition
 
 _CALL = frozenset(("id", "type", "index", "function", "custom", "extra_content"))
 _IMAGE = frozenset(("type", "image_url"))
 _DETAIL = "detail"
+_FUNCTION = "function"
+_DECLARED = frozenset(("name", "description", "parameters", "strict"))
 _BLANK: tuple[Any, ...] = (None, "", [{"type": "text", "text": ""}])
 
 
@@ -50,11 +55,23 @@ class ChatMessages(ProviderApi):
 
     # -- writing -------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def function_of(tool: OfferedTool) -> Json:
-        """Return a tool as a request lists it."""
+    def function_of(self, tool: OfferedTool) -> Json:
+        """Return a tool as a request lists it, with the members that only this API knows."""
         function: Json = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
-        return {"type": "function", "function": function}
+        extra = tool.definition.annotations.get(self.kind)
+        members: Json = dict(extra) if isinstance(extra, Mapping) else {}
+        return {"type": "function", "function": {**function, **members.pop(_FUNCTION, {})}, **members}
+
+    def function_tool(self, tool: Json) -> ToolDefinition:
+        """Parse a function among the tools of a request."""
+        definition = as_definition(tool)
+        rest = {name: value for name, value in tool.items() if name not in ("type", _FUNCTION) and value is not None}
+        function = tool.get(_FUNCTION)
+        if not isinstance(function, Mapping):
+            return definition
+        if inner := {name: value for name, value in function.items() if name not in _DECLARED and value is not None}:
+            rest[_FUNCTION] = inner
+        return replace(definition, annotations={**definition.annotations, self.kind: rest}) if rest else definition
 
     def write_message(self, message: Message, notes: Notes) -> list[Json]:
         """Return the messages of the API that one message becomes."""
@@ -67,7 +84,7 @@ class ChatMessages(ProviderApi):
                 content = self.write_system(Message("system", tuple(parts)), notes)
                 return [{"role": "system", "content": content, **members}] if content or not parts else []
         results, rest = split_results(parts)
-        written = [{**self.write_result(result), **own_members(result, self.kind)} for result in results]
+        written = [{**self.write_result(result), **self.members_of(result)} for result in results]
         media: list[Part] = []
         for result in results:
             if result.media:
@@ -87,6 +104,16 @@ class ChatMessages(ProviderApi):
     @abstractmethod
     def write_result(self, result: ToolResult) -> Json:
         """Return a message that carries one result, without its images and files."""
+
+    def members_of(self, result: ToolResult) -> Json:
+        """Return the members of a message with a result that only this API knows."""
+        message = {"tool_call_id": result.call_id}
+        return original_content(result, self.kind, lambda content: self.read_result({**message, ORIGINAL: content}))
+
+    def has_unread(self, content: Any) -> bool:
+        """Return whether the content of a result has more than text and images."""
+        blocks = content if isinstance(content, list) else ()
+        return any(isinstance(block, Mapping) and block.get("type") not in ("text", "image_url") for block in blocks)
 
     def write_system(self, message: Message, notes: Notes) -> Any:
         """Return the content of a system message."""
@@ -130,7 +157,10 @@ class ChatMessages(ProviderApi):
         """Yield the messages of a request."""
         for message in messages:
             if message["role"] in ("tool", "function"):
-                extra = members_except(message, self.message_members | {"name"}, self.kind)
+                read = self.message_members | {"name"}
+                if self.has_unread(message.get("content")):
+                    read -= {ORIGINAL}
+                extra = members_except(message, read, self.kind)
                 yield Message("tool", (replace(self.read_result(message), extra=extra),))
             else:
                 members = members_part(message, self.message_members, self.kind)

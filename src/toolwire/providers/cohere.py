@@ -30,7 +30,6 @@ from toolwire.providers.schema_dialects import JSON_SCHEMA
 from toolwire.providers.setting_members import SettingMembers
 from toolwire.providers.stream_codec import Head, StreamEnd
 from toolwire.text.json_text import json_text
-from toolwire.tools import as_definition
 
 _WRAPPED = ({"output"}, {"error"})
 _MODES: dict[str, Mode] = {"REQUIRED": "required", "NONE": "none"}
@@ -228,7 +227,7 @@ class Cohere(ChatMessages):
         return self._request_of(
             body,
             group_results(self.read_messages(body["messages"])),
-            tools=tuple(map(as_definition, body.get("tools") or ())),
+            tools=tuple(map(self.function_tool, body.get("tools") or ())),
             tool_choice=ToolChoice(_MODES.get(str(body.get("tool_choice") or "").upper(), "auto")),
         )
 
@@ -250,6 +249,11 @@ class Cohere(ChatMessages):
         yield from map(self.read_call, message.get("tool_calls") or ())
         if citations := message.get("citations"):
             yield OpaquePart(_citations(citations), self.kind)
+
+    def has_unread(self, content: Any) -> bool:
+        """Return whether the content of a result has more than text and the data of documents."""
+        documents = (block.get("document") for block in _blocks(content))
+        return any(isinstance(document, Mapping) and document.keys() > {"data"} for document in documents)
 
     def read_result(self, message: Mapping[str, Any]) -> ToolResult:
         """Parse a message that carries a result."""

@@ -70,10 +70,13 @@ def note_dropped(part: Part, api: str, notes: Notes) -> None:
             notes.dropped(type(part).__name__, f"{api} has no place for it here")
 
 
+_SIGNATURES = ("thoughtSignature", "thought_signature")
+
+
 def _kind(part: OpaquePart) -> str:
     if members := message_members(part, part.provider):
         return ", ".join(members)
-    return str(part.data.get("type") or next(iter(part.data), "an item"))
+    return str(part.data.get("type") or next((name for name in part.data if name not in _SIGNATURES), "an item"))
 
 
 def system_text(message: Message, api: str, notes: Notes) -> str:
@@ -95,6 +98,8 @@ def without_seal(part: Part, api: str, notes: Notes, kind: str | None = None) ->
 
 
 _MESSAGE = "message"
+ORIGINAL = "content"
+"""The member of a result's own API for content that our values do not have all of."""
 _NO_VALUE: tuple[Any, ...] = (None, "", [], {})
 
 
@@ -113,6 +118,25 @@ def members_except(item: Mapping[str, Any], read: frozenset[str], kind: str, **d
         if name not in read and value not in _NO_VALUE and not (name in defaults and value == defaults[name])
     }
     return OpaquePart(rest, kind) if rest else None
+
+
+def original_content(result: ToolResult, kind: str, read: Callable[[Any], ToolResult]) -> Json:
+    """Return the members of a result that only an API of this kind has; not its original content if that is outdated.
+
+    The content of a result is kept as it was if our values do not have all of it. If the result is another one now,
+    the original must not come back.
+
+    Args:
+        result: the result.
+        kind: the API.
+        read: parses content of a result.
+    """
+    members = dict(own_members(result, kind))
+    if ORIGINAL in members:
+        before = read(members[ORIGINAL])
+        if (before.text, before.media) != (result.text, result.media):
+            del members[ORIGINAL]
+    return members
 
 
 def own_members(part: TextPart | ImagePart | FilePart | ToolCall | ToolResult, kind: str) -> Json:

@@ -50,7 +50,6 @@ from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import JSON_SCHEMA
 from toolwire.providers.setting_members import SettingMembers
 from toolwire.providers.stream_codec import WAITING, Head, StreamEnd, in_order
-from toolwire.tools import as_definition
 
 _USAGE = UsageReader("prompt_eval_count", "eval_count")
 
@@ -181,7 +180,7 @@ class Ollama(ChatMessages):
         return self._request_of(
             body,
             group_results(self.read_messages(body["messages"])),
-            tools=tuple(map(as_definition, body.get("tools") or ())),
+            tools=tuple(map(self.function_tool, body.get("tools") or ())),
             stream=body.get("stream") is None or bool(body["stream"]),
         )
 

@@ -49,6 +49,7 @@ class OpenAIResponses(ProviderApi):
     ids = Alphabet(r"\x21-\x7e", 64)
     dialect = JSON_SCHEMA
     strict_dialect = STRICT
+    takes_text_input = True
     _outputs = OPENAI_RESPONSES
     _settings = SettingMembers(
         {

@@ -35,12 +35,14 @@ class OutputPlace:
         members: the members that belong to it.
         write: returns these members for a schema.
         read: returns the schema in a container; None if there is none that it can read.
+        described: whether the members have a place for the description of the output.
     """
 
     container: str
     members: tuple[str, ...]
     write: Callable[[OutputSchema], Json]
     read: Callable[[Mapping[str, Any]], OutputSchema | None]
+    described: bool = False
 
     def put(self, body: Json, output: OutputSchema) -> None:
         """Write a schema into a body, whose own members are not replaced."""
@@ -102,6 +104,8 @@ class OutputSupport:
         if output.schema is not None and self.schemas is None:
             notes.changed(OUTPUT, f"{api} takes no schema for answers: it is asked for any JSON object")
             output = replace(output, schema=None)
+        if output.description and not (self.place.described and output.schema is not None):
+            notes.dropped(f"{OUTPUT}/description", f"{api} has no description of answers")
         if output.schema is None:
             if self.free:
                 return output
@@ -249,7 +253,7 @@ def _read_cohere(body: Mapping[str, Any]) -> OutputSchema | None:
     return None
 
 
-_RESPONSE_FORMAT = OutputPlace("", ("response_format",), _write_response_format, _read_response_format)
+_RESPONSE_FORMAT = OutputPlace("", ("response_format",), _write_response_format, _read_response_format, described=True)
 _GEMINI_MEMBERS = ("responseMimeType", "responseJsonSchema", "responseSchema")
 
 OPENAI_CHAT = OutputSupport(_RESPONSE_FORMAT, strict=STRICT, with_tools=True)
@@ -258,7 +262,9 @@ BEST_EFFORT = OutputSupport(_RESPONSE_FORMAT)
 OPEN_SERVER = OutputSupport(_RESPONSE_FORMAT, shown=False)
 JSON_ONLY = OutputSupport(_RESPONSE_FORMAT, None)
 OPENAI_RESPONSES = OutputSupport(
-    OutputPlace("text", ("format",), _write_text_format, _read_text_format), strict=STRICT, with_tools=True
+    OutputPlace("text", ("format",), _write_text_format, _read_text_format, described=True),
+    strict=STRICT,
+    with_tools=True,
 )
 ANTHROPIC = OutputSupport(
     OutputPlace("output_config", ("format",), _write_output_config, _read_output_config),
@@ -267,7 +273,10 @@ ANTHROPIC = OutputSupport(
     with_tools=True,
 )
 BEDROCK = OutputSupport(
-    OutputPlace("outputConfig", ("textFormat",), _write_bedrock, _read_bedrock), SEALED, free=False, with_tools=True
+    OutputPlace("outputConfig", ("textFormat",), _write_bedrock, _read_bedrock, described=True),
+    SEALED,
+    free=False,
+    with_tools=True,
 )
 GEMINI = OutputSupport(
     OutputPlace("generationConfig", _GEMINI_MEMBERS, _write_gemini("responseJsonSchema"), _read_gemini)

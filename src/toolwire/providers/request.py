@@ -440,7 +440,11 @@ def note_foreign_members(request: ChatRequest, kind: str, notes: Notes) -> None:
             for item in (part, *media):
                 extra = None if isinstance(item, ReasoningPart | OpaquePart) else item.extra
                 if extra is not None and extra.provider != kind:
-                    lost.update(((key, extra.provider), None) for key in extra.data)
+                    keys = set(extra.data)
+                    if isinstance(item, ToolResult) and "content" in keys:
+                        keys.remove("content")
+                        notes.changed(f"result {item.call_id}", f"what only {extra.provider} has in it is JSON text")
+                    lost.update(((key, extra.provider), None) for key in extra.data if key in keys)
     for tool in request.tools if request.provider not in ("", kind) else ():
         if isinstance(extra := tool.annotations.get(request.provider), Mapping):
             lost.update(((f"{tool.name}/{key}", request.provider), None) for key in extra)

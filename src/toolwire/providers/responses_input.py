@@ -166,6 +166,8 @@ class ItemWriter:
         block: Json = {"type": "input_file", **own_members(file, KIND)}
         if file.url:
             block["file_url"] = file.url
+            if file.name:
+                self._notes.dropped(f"document {file.name}", f"{self._api} takes no name beside an address")
         else:
             block |= {"filename": file.name or file_name(file), "file_data": file.as_url}
         return block

@@ -22,7 +22,7 @@ CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 """Types of items that are calls, and the member with the arguments."""
 MESSAGE = frozenset(("type", "id", "role", "content", "status"))
 """The members of a message that are read."""
-_CALL = frozenset(("type", "id", "call_id", "name", "arguments", "input", "namespace", "status"))
+_CALL = frozenset(("type", "id", "call_id", "name", "arguments", "input", "status"))
 _ANNOTATIONS = "annotations"
 SEPARATOR = "\n\n"
 """Text between the summaries of one item of reasoning."""
