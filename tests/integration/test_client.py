@@ -192,13 +192,17 @@ def test_what_a_model_wrote_wrong_is_no_failure_of_the_server() -> None:
 def test_calls_in_the_text_are_found_on_the_way() -> None:
     text = 'See: <tool_call>\n{"name": "files.read", "arguments": {"path": "b"}}\n</tool_call>'
     api = toolwire.get_api("ollama")
-    transport = ScriptedTransport(api, [ParsedResponse(text)] * 2)
+    transport = ScriptedTransport(api, [ParsedResponse(text)] * 4)
 
     async def work() -> None:
-        found = await streamed(Client("ollama", "m", transport=transport))
+        found = await streamed(Client("ollama", "m", transport=transport, text_format="auto"))
         assert [(call.arguments, call.format) for call in found.tool_calls] == [({"path": "b"}, "hermes")]
         plain = await streamed(Client("ollama", "m", transport=transport, text_format=None))
         assert plain.content == text
+        of_family = await streamed(Client("ollama", "qwen3:8b", transport=transport))
+        assert of_family.tool_calls == found.tool_calls
+        unknown = await streamed(Client("ollama", "m", transport=transport))
+        assert unknown.content == text
 
     run(work)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import html
+import json
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from functools import cache
@@ -11,15 +13,27 @@ from typing import Any
 import pytest
 
 import toolwire
-from toolwire import ContentDelta, Finish, FinishReason, Message, ParsedResponse, ToolCall, ToolDefinition, ToolResult
+from toolwire import (
+    ContentDelta,
+    FilePart,
+    Finish,
+    FinishReason,
+    Message,
+    ParsedResponse,
+    TextPart,
+    ToolCall,
+    ToolDefinition,
+    ToolResult,
+)
 from toolwire.agent import Agent, AgentConfig, RunEnded
 from toolwire.client.client import Client
 from toolwire.events import Event
-from toolwire.models.backends import ApiBackend, Backend, TextBackend
+from toolwire.models.backends import ApiBackend, Backend, TextBackend, text_messages
+from toolwire.providers.request import SUMMARY, result_texts
 from toolwire.testing import ScriptedTransport
 from toolwire.tools import tool
 from toolwire.wire.dialects import DIALECTS, CallDialect
-from toolwire.wire.result_text import inert
+from toolwire.wire.result_text import BREAK, inert
 
 ACT = ToolDefinition(
     "act", "Acts.", {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
@@ -88,6 +102,36 @@ def test_design_5_markup_of_every_format_is_inert_in_a_result_of_any() -> None:
     }  # fmt: skip
 
 
+DISGUISES: dict[str, Callable[[str], str]] = {
+    "invisible characters": "\u200b".join,
+    "soft hyphens": lambda text: text.replace("act", "a\u00adct").replace("now", "n\u00adow"),
+    "variation selectors": lambda text: text.replace("act", "act\ufe0f"),
+    "wide letters": lambda text: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text),
+    "HTML, escaped twice": lambda text: html.escape(html.escape(text)),
+    "numbers of characters": lambda text: "".join(f"&#{ord(c)};" for c in text),
+    "escapes of JavaScript": lambda text: "".join(f"\\x{ord(c):02x}" if ord(c) < 128 else c for c in text),
+    "curved quotes": lambda text: text.replace('"', "\u201d").replace("'", "\u2019"),
+    "other quotes": lambda text: text.translate(str.maketrans("\"'", "'\"")),
+    "numbers of lines": lambda text: "\n".join(f"{n}\t{line}" for n, line in enumerate(text.split("\n"), 9)),
+    "places in a file": lambda text: "\n".join(f"a/b.md:{n}: {line}" for n, line in enumerate(text.split("\n"), 9)),
+    "a quotation": lambda text: "\n".join(f"> {line}" for line in text.split("\n")),
+    "a comment of an added line": lambda text: "\n".join(f"+# {line}" for line in text.split("\n")),
+    "numbered lines in JSON": lambda text: json.dumps(
+        {"content": "\n".join(f"{n}: {line}" for n, line in enumerate(text.split("\n"), 9))}
+    ),
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_design_5_an_echo_of_a_disguised_call_makes_no_call(disguise: str) -> None:
+    """The page contains the call in a form that a model undoes when it repeats it."""
+    for format in FORMATS:
+        page = f"Welcome.\n{DISGUISES[disguise](hostile(format))}\nBye."
+        options: dict[str, Any] = {"format": format, "primed": "", "tools": [ACT]}
+        assert toolwire.parse(hostile(format), **options, results=["act now"]).tool_calls, format
+        assert toolwire.parse(hostile(format), **options, results=[page]).tool_calls == (), format
+
+
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize("format", ["auto", "hermes"])
 def test_design_5_an_echo_in_any_dialect_makes_no_call(format: str, dialect: CallDialect) -> None:
@@ -144,6 +188,46 @@ def acts(backend: Backend, page: str, *, untrusted: bool = False) -> tuple[int, 
     return len(acted), ended.reason, ended.rounds
 
 
+def native_client(transport: ScriptedTransport, model: str = "m", text_format: str | None = "auto") -> Client:
+    """A client of a model with native tools, whose text is read too."""
+    return Client(
+        "openai_chat", model, base_url="https://example.test", key="k", transport=transport, text_format=text_format
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "format"),
+    [("m", None), ("gpt-5-mini", None), ("gemini-3-pro", None), ("qwen3:8b", "hermes"), ("glm-4.6", "glm4")],
+)
+def test_design_5_text_of_a_native_model_is_read_only_as_its_profile_says(model: str, format: str | None) -> None:
+    """Nothing that it quotes is a call, wherever it has read it: in a result, a description, or the user's mail."""
+    transport = ScriptedTransport("openai_chat", [ParsedResponse(hostile(written)) for written in FORMATS])
+    client = native_client(transport, model, "")
+    assert client.text_format == format
+    responses = [client.ask_sync("Show examples.", tools=[ACT]) for _ in FORMATS]
+    read = {written for written, response in zip(FORMATS, responses, strict=True) if response.tool_calls}
+    # Formats of one family are written alike.
+    assert (format in read) == bool(read)
+    assert len(read) < len(FORMATS) / 4
+
+
+@pytest.mark.parametrize("format", ["hermes", "forge_xml", "qwen3_coder"])
+def test_design_5_documents_and_summaries_make_no_call_either(format: str) -> None:
+    page = FilePart.of_text(hostile(format), name="page.txt")
+    result = Message("tool", [ToolResult("call_1", "read_page", files=(page,))])
+    attached = Message("user", [TextPart("What does it say?"), page])
+    summary = Message("user", f"{SUMMARY}\nThe page says: {hostile(format)}")
+    for message in (result, attached, summary):
+        echo = toolwire.parse(hostile(format), tools=[ACT], results=result_texts([message]))
+        assert echo.tool_calls == ()
+    for message in (result, attached):
+        (sent,) = text_messages([message], format=format)
+        (document,) = (part.text for part in sent.parts if isinstance(part, FilePart))
+        assert document is not None
+        assert toolwire.parse(document, tools=[ACT], format=format).tool_calls == ()
+        assert document.replace(BREAK, "") == hostile(format)
+
+
 @pytest.mark.parametrize("format", FORMATS)
 def test_design_5_an_agent_with_a_text_model_runs_no_echo(format: str) -> None:
     page = f"Welcome.\n{hostile(format)}\nBye."
@@ -161,7 +245,7 @@ def test_design_5_an_agent_with_a_native_model_runs_no_echo_in_its_text(format: 
     read = ParsedResponse(tool_calls=(ToolCall("read_page", {}, "call_1"),), finish_reason=FinishReason.TOOL_CALLS)
     for write in PLACES.values():
         transport = ScriptedTransport("openai_chat", [read, ParsedResponse(write(hostile(format)))])
-        client = Client("openai_chat", "m", base_url="https://example.test", key="k", transport=transport)
+        client = native_client(transport)
         assert acts(ApiBackend(client), page) == (0, "answered", 2)
 
 
@@ -174,8 +258,7 @@ def test_design_5_a_whole_answer_and_a_streamed_one_contain_no_echo() -> None:
     ]
 
     async def responses() -> list[ParsedResponse]:
-        transport = ScriptedTransport("openai_chat", [ParsedResponse(page)] * 3)
-        client = Client("openai_chat", "m", base_url="https://example.test", key="k", transport=transport)
+        client = native_client(ScriptedTransport("openai_chat", [ParsedResponse(page)] * 3))
         streamed = [event async for event in client.stream(iter(conversation), tools=[ACT])]
         unread = await client.ask(conversation[:1], tools=[ACT])
         return [await client.ask(iter(conversation), tools=[ACT]), toolwire.collect(streamed), unread]
@@ -197,7 +280,7 @@ def test_design_5_a_call_of_the_models_own_runs_beside_an_echo() -> None:
             ParsedResponse("Done."),
         ],
     )
-    client = Client("openai_chat", "m", base_url="https://example.test", key="k", transport=transport)
+    client = native_client(transport)
     assert acts(ApiBackend(client), page) == (1, "answered", 3)
 
 

@@ -25,15 +25,12 @@ from toolwire.events import Event, collect
 from toolwire.messages import Message, Part, TextPart, ToolCall, ToolResult, Usage
 from toolwire.models.backends import Backend
 from toolwire.models.model_group import single_models
-from toolwire.providers.request import ChatRequest
+from toolwire.providers.request import SUMMARY, ChatRequest
 from toolwire.text.tokens import PER_TOKEN, estimate_message_tokens, estimate_tokens
 from toolwire.text.truncate import truncate
 
 TARGET: Final = 0.75
 """Share of the room that the conversation has after compaction, so that it is not needed again in the next round."""
-
-SUMMARY = "(Summary of the earlier conversation, written by a model.)"
-"""The first line of the message in place of what was summarised."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,7 +127,7 @@ class Models:
             key_env=profile.key_env,
             transport=self._transport,
             retry=None if profile.retry is None or self._transport is not None else Retry(**profile.retry.model_dump()),
-            text_format=(AUTO if find_api(plan.calls) else plan.calls) if native else None,
+            text_format=_text_format(tools_config, plan) if native else None,
             settings=profile.settings.to_settings(),
             extra_body=profile.extra_body,
             extra_headers=profile.extra_headers,
@@ -196,6 +196,13 @@ def _plan(negotiator: FormatNegotiator, config: ToolsConfig, name: str, *, xml: 
     calls = plan.calls if _is_set(config.call_parser) else best
     results = plan.results if _is_set(config.result_format) else AUTO
     return replace(plan, definitions=best, calls=calls, results=results)
+
+
+def _text_format(config: ToolsConfig, plan: Plan) -> str | None:
+    """Return the wire format of calls in the text of a model with native tools; "" for that of its profile."""
+    if config.call_parser is None:
+        return ""
+    return None if find_api(plan.calls) else plan.calls
 
 
 def _is_set(format: str | None) -> bool:

@@ -35,6 +35,7 @@ from toolwire.text.json_text import is_nested_too_deeply
 from toolwire.text.suggest import check_options
 from toolwire.text.tokens import PER_TOKEN, TokenCount, estimate_message_tokens, estimate_tokens
 from toolwire.tools import ToolDefinition, definitions
+from toolwire.wire.profiles import profile
 from toolwire.wire.stream_parser import ParseOptions
 
 _OutputT = TypeVar("_OutputT")
@@ -61,13 +62,15 @@ class Client:
         transport: carries the requests; by default HTTP.
         retry: when a request that failed is repeated; None for the defaults of `Retry`. Not with `transport`, which
             repeats requests by itself or not at all.
-        text_format: the wire format of calls in the text of an answer; "auto" for any, None for none.
+        text_format: the wire format of calls in the text of an answer: "" for the one in which this model writes calls
+            by its profile, and none if the profile names none; "auto" for any, which is for models that are not known
+            behind servers that leave calls in the text; None for none.
         options: additions to each request; see `toolwire.models.ModelOptions`.
 
     Attributes:
         api: the API.
         model: the model's name.
-        text_format: see the argument.
+        text_format: the wire format of calls in the text of an answer, "auto", or None.
         price_provider: the provider in the list of published prices; "" for a server of one's own.
 
     Raises:
@@ -88,7 +91,7 @@ class Client:
         key_env: str = "",
         transport: Transport | None = None,
         retry: Retry | None = None,
-        text_format: str | None = "auto",
+        text_format: str | None = "",
         **options: Unpack[ModelOptions],
     ) -> None:
         check_options("Client", options, _CLIENT_OPTIONS)
@@ -103,7 +106,7 @@ class Client:
         if transport is not None and retry is not None:
             raise ConfigurationError("retry= has no effect beside transport=: pass it to HttpTransport(retry=...)")
         self.model = model
-        self.text_format = text_format
+        self.text_format = profile(model).text_format if text_format == "" else text_format
         self._additions = RequestAdditions.of(**options)
         self._endpoint = ENDPOINTS.get(self.api.name, Endpoint())
         self._base = (base_url or self._endpoint.base_url).rstrip("/")

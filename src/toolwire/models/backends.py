@@ -7,10 +7,11 @@ and results are rendered into the messages in one wire format, and calls are par
 from __future__ import annotations
 
 import asyncio
+import base64
 import threading
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
@@ -27,7 +28,9 @@ from toolwire.text.identity_cache import IdentityCache
 from toolwire.text.suggest import check_options
 from toolwire.text.tokens import estimate_tokens
 from toolwire.tools import ToolDefinition
+from toolwire.wire.format_registry import get_format
 from toolwire.wire.prompts import render_calls, render_results
+from toolwire.wire.result_text import inert
 from toolwire.wire.stream_parser import StreamParser
 
 if TYPE_CHECKING:
@@ -429,7 +432,8 @@ def text_messages(
     """Return a conversation as text alone: calls and results in the format that the model writes and reads.
 
     Results become user messages. A user message that follows them is merged with them, because templates expect turns
-    to alternate. Reasoning is left out. A call that the format cannot express is written as it was parsed.
+    to alternate. Markup for models is inert in results and in documents. Reasoning is left out. A call that the format
+    cannot express is written as it was parsed.
 
     Args:
         messages: the conversation.
@@ -452,12 +456,21 @@ def text_messages(
             text = _text(message)
         media: list[Part] = [part for part in parts if role == "user" and not isinstance(part, _AS_TEXT)]
         media += [part for result in parts if isinstance(result, ToolResult) for part in result.media]
+        media = [_inert_document(part, results or format) for part in media]
         if role == "user" and rendered and rendered[-1].role == "user":
             previous = rendered.pop()
             text = "\n\n".join(filter(None, (_text(previous), text)))
             media = [*(part for part in previous.parts if not isinstance(part, TextPart)), *media]
         rendered.append(Message(role, (TextPart(text), *media)))
     return rendered
+
+
+def _inert_document(part: Part, format: str) -> Part:
+    """Return a document of text with inert markup, and any other part as it is."""
+    if not isinstance(part, FilePart) or (text := part.text) is None:
+        return part
+    written = inert(get_format(format), text)
+    return replace(part, data=base64.b64encode(written.encode()).decode("ascii"))
 
 
 def _model_text(parts: Sequence[Part], format: str, tools: Sequence[ToolDefinition]) -> str:

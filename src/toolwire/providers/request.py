@@ -26,6 +26,9 @@ from toolwire.providers.model_settings import Effort, ModelOptions, ModelSetting
 from toolwire.providers.output_schema import OutputSchema
 from toolwire.tools import ToolDefinition, definitions
 
+SUMMARY = "(Summary of the earlier conversation, written by a model.)"
+"""The first line of a message that a model wrote in place of older messages."""
+
 Mode = Literal["auto", "none", "required"]
 MISSING_RESULT = "the call was not answered"
 
@@ -233,13 +236,24 @@ def split_results(parts: Iterable[Part]) -> tuple[list[ToolResult], list[Part]]:
 
 
 def result_texts(messages: Iterable[Message]) -> tuple[str, ...]:
-    """Return the texts of all results in a conversation, which contain no call of the model; see `StreamParser`."""
-    return tuple(
-        part.text
-        for message in messages
-        for part in message.parts
-        if isinstance(part, ToolResult) or (message.role == "tool" and isinstance(part, TextPart))
-    )
+    """Return the texts of a conversation that contain no call of the model; see `StreamParser`.
+
+    They are the results of tools, documents, and what a model wrote about older results.
+    """
+    return tuple(text for message in messages for part in message.parts for text in _quotable(message.role, part))
+
+
+def _quotable(role: str, part: Part) -> Iterator[str]:
+    match part:
+        case ToolResult():
+            yield part.text
+            for file in part.files:
+                yield from _quotable(role, file)
+        case FilePart():
+            if (text := part.text) is not None:
+                yield text
+        case TextPart(text) if role == "tool" or text.startswith(SUMMARY):
+            yield text
 
 
 def group_results(messages: Iterable[Message]) -> Iterator[Message]:

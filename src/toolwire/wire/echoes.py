@@ -1,13 +1,16 @@
 """Echoes of tool results: a call that appears word for word in a result was copied by the model, not made by it.
 
 A result may contain a call in any format, and a model may repeat what it has read. Such a call is content, and a
-problem reports it. The texts are compared without the marks that make a result inert, without white space, and with
-escapes resolved, because a model rarely repeats these exactly.
+problem reports it. A model rarely repeats exactly, so the texts are compared without white space, quotes, invisible
+characters and the marks that make a result inert, with escapes and entities resolved, and with and without what tools
+write before a line: its number, its file, the mark of a quotation or a comment.
 """
 
 from __future__ import annotations
 
+import html
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -16,12 +19,28 @@ from typing import Any
 from toolwire._surface import check_items, wrong_type
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event, ProblemFound
 from toolwire.messages import Problem, ProblemKind, ToolCall
-from toolwire.wire.result_text import BREAK
-from toolwire.wire.xml_scanners import unescape
+from toolwire.text.escape import is_invisible
 
 _ECHOED: ProblemKind = "echoed_result"
 _CODE_POINTS = re.compile(r"(?:\\+u[0-9a-fA-F]{4})+")
+_LATIN_1 = re.compile(r"\\+x([0-9a-fA-F]{2})")
 _ESCAPE = re.compile(r"\\+[nrtbf]?")
+_ESCAPED_SPACE = re.compile(r"\\+[nrt]")
+_LINE_PREFIX = re.compile(
+    r"^[ \t]*+(?:"
+    r"(?:[^\s:]{1,200}:)?[0-9]{1,9}(?:[:|)\t\u2192-]| {1,2})"  # its number: 7:, path:7:, 7|, 7 and a tab
+    r"|(?:[>#+*;%|-]|//|--)"  # a quotation, a comment, an added line, an item, a cell
+    r"|\[[0-9]{1,9}\]"
+    r")[ \t]*+",
+    re.MULTILINE,
+)
+"""The text before each line of a listing, a quotation, a comment or a change."""
+_PREFIXES = 3
+"""Maximum number of prefixes of one line, such as the number of a quoted line."""
+_LEVELS = 3
+"""Maximum number of times that text may have been escaped."""
+_QUOTES = "\"'`\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a"
+_WITHOUT_QUOTES = str.maketrans(dict.fromkeys(_QUOTES))
 _WORD = re.compile(r"[^\W_]+")
 _READ_BY_MARKERS = frozenset({"coerced"})
 """Repairs that leave the text of a call as its format writes it."""
@@ -184,7 +203,7 @@ class _Results:
         return self._contain_folded(_folded(text))
 
     def _contain_folded(self, text: str) -> bool:
-        return bool(text) and any(text in result.folded for result in self._texts)
+        return bool(text) and any(result.contains(text) for result in self._texts)
 
 
 class _Result:
@@ -195,8 +214,8 @@ class _Result:
 
     def may_contain(self, word: str) -> bool:
         """Return False if the text certainly lacks a word, which is far cheaper to find out than the rest."""
-        # Only code points in escapes hide letters.
-        return word in self._lower or "\\u" in self._text
+        # Escapes, entities and characters beside ASCII may hide letters, or be between them.
+        return word in self._lower or any(sign in self._text for sign in _HIDING) or not self._text.isascii()
 
     @cached_property
     def _lower(self) -> str:
@@ -208,19 +227,52 @@ class _Result:
         return _folded(self._text)
 
     @cached_property
+    def _without_prefixes(self) -> Sequence[str]:
+        """The same, with one prefix less of each line, with two less, and so on."""
+        lines, forms = _ESCAPED_SPACE.sub(_escaped_space, self._text), []
+        for _ in range(_PREFIXES):
+            before, lines = lines, _LINE_PREFIX.sub("", lines)
+            if lines == before:
+                break
+            forms.append(_folded(lines))
+        return forms
+
+    def contains(self, text: str) -> bool:
+        """Return whether it contains a folded text."""
+        return text in self.folded or any(text in form for form in self._without_prefixes)
+
+    @cached_property
     def plain(self) -> str:
         """The text for comparison with names."""
         return _plain(self.folded)
 
 
+_HIDING = ("\\u", "\\x", "&")
+
+
 def _folded(text: str) -> str:
     """Return a text in its form for comparison."""
-    if "\\" in text:
-        text = _CODE_POINTS.sub(_characters, text)
-        text = _ESCAPE.sub("", text)
-    if "&" in text:
-        text = unescape(text)[0]
-    return "".join(text.replace(BREAK, "").replace("\b", "").split()).casefold()
+    for _ in range(_LEVELS):
+        before = text
+        if not text.isascii():
+            text = unicodedata.normalize("NFKC", text)
+        if "&" in text:
+            text = html.unescape(text)
+        if "\\" in text:
+            text = _CODE_POINTS.sub(_characters, text)
+            text = _LATIN_1.sub(lambda escape: chr(int(escape[1], 16)), text)
+            text = _ESCAPE.sub("", text)
+        if text == before:
+            break
+    text = text.translate(_WITHOUT_QUOTES)
+    if not (text.isascii() and text.isprintable()):
+        # Characters are looked up once, and not as often as they occur.
+        text = text.translate(dict.fromkeys(ord(c) for c in set(text) if not c.isspace() and is_invisible(c)))
+    return "".join(text.split()).casefold()
+
+
+def _escaped_space(escape: re.Match[str]) -> str:
+    return "\t" if escape[0].endswith("t") else "\n"
 
 
 def _characters(escapes: re.Match[str]) -> str:
@@ -248,11 +300,9 @@ def _essence(call: ToolCall, raw: str) -> str:
             return _with_closer(raw, start, stop)
     start, pos = spans[0]
     stop = _last_end_of(pieces, raw, pos)
-    if stop == pos:  # the arguments may come before the name
+    if stop == pos:  # the arguments may come before the name, and more may come behind it
         first = raw.find(pieces[0])
-        if not 0 <= first < start:
-            return ""
-        start = first
+        return raw[first:stop] if 0 <= first < start else ""
     return _with_closer(raw, start, stop)
 
 

@@ -56,6 +56,11 @@ class Profile:
         return self.format != AUTO
 
     @property
+    def text_format(self) -> str | None:
+        """The format of calls in its text, beside calls in fields; None if it is not known to write any there."""
+        return self.format if self.known else None
+
+    @property
     def spans(self) -> tuple[Span, ...]:
         """The markers around its reasoning."""
         return get_format(self.format).spans if self.known else ()

@@ -8,10 +8,10 @@ import pytest
 
 from toolwire import Agent, FinishReason, ParsedResponse, ProviderError, ToolCall, Usage, tool
 from toolwire.agent import AgentConfig, ContextReduced, ConversationStore, Hooks, RunEnded, Summarize, TurnInfo
-from toolwire.agent.compaction import SUMMARY
 from toolwire.agent.journal import MemoryJournal
 from toolwire.errors import ConfigurationError
 from toolwire.messages import Message, OpaquePart, TextPart, ToolResult
+from toolwire.providers.request import SUMMARY
 from toolwire.testing import ScriptedBackend
 
 
