@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.streams import streamed
 
@@ -12,7 +12,10 @@ import toolwire
 from toolwire import (
     ArgumentsDelta,
     CallEnd,
+    CallStart,
     DefinitionError,
+    Event,
+    Finish,
     FinishReason,
     Message,
     ParsedResponse,
@@ -39,6 +42,10 @@ ALIKE = frozenset(
     )
 )
 """Providers with the properties of another provider in these tests."""
+NO_FILTER = frozenset(("mistral", "ollama"))
+"""APIs without a word for a filtered answer."""
+WHOLE_CALLS = frozenset(("gemini", "gemini_openapi", "ollama"))
+"""APIs whose streams have no place for a call that is not whole."""
 APIS = pytest.mark.parametrize("name", [name for name in toolwire.apis() if name not in ALIKE])
 ORDERED = ("anthropic_messages", "bedrock_converse", "gemini", "gemini_openapi", "openai_responses")
 """APIs in which text and calls have an order."""
@@ -200,3 +207,99 @@ def test_conversation_keeps_its_calls_and_results(
     results_back = [part for part in answers.parts if isinstance(part, ToolResult)]
     assert [part.call_id for part in results_back] == [part.id for part in read]
     assert all(f"result {at}" in part.text for at, part in enumerate(results_back))
+
+
+def _cut_arguments(value: Any, arguments: dict[str, Any], data: st.DataObject) -> Any:
+    """Return a body in which these arguments are the beginning of themselves, as text or as an object."""
+    if isinstance(value, str) and value.startswith("{") and value.endswith("}"):
+        try:
+            is_arguments = json.loads(value) == arguments
+        except ValueError:
+            is_arguments = False
+        return value[: data.draw(st.integers(0, len(value) - 1))] if is_arguments else value
+    if value == arguments and isinstance(value, dict):
+        kept = data.draw(st.integers(0, len(value)))
+        return dict(list(value.items())[:kept])
+    if isinstance(value, dict):
+        return {key: _cut_arguments(inner, arguments, data) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_cut_arguments(inner, arguments, data) for inner in value]
+    return value
+
+
+CUT = st.sampled_from((FinishReason.LENGTH, FinishReason.CONTENT_FILTER))
+CUT_ARGUMENTS = st.dictionaries(st.text(max_size=8), VALUES, max_size=3).map(lambda rest: {"marker": 7.25, **rest})
+
+
+@pytest.mark.mission("F19")
+@APIS
+@given(PARTS, CUT_ARGUMENTS, st.data())
+def test_whole_answer_that_was_cut_has_no_complete_call_without_closed_arguments(
+    name: str, parts: tuple[TextPart | ToolCall, ...], arguments: dict[str, Any], data: st.DataObject
+) -> None:
+    """The last call of a cut answer is incomplete, unless its arguments are JSON text that was closed."""
+    api = toolwire.get_api(name)
+    last = ToolCall("last", arguments, "call99999")
+    reason = data.draw(CUT)
+    assume(name not in NO_FILTER or reason is FinishReason.LENGTH)
+    response = ParsedResponse(parts=(*parts, last), tool_calls=(last,), finish_reason=reason)
+    body = api.encode_response(response)
+    cut = _cut_arguments(body, arguments, data)
+    again = api.decode_response(cut)
+    assert [call.name for call in again.incomplete] == ["last"]
+    assert all(call.name != "last" for call in again.tool_calls)
+    assert again.problems[-1].kind == "truncated"
+    assert again.finish_reason is reason
+
+
+@APIS
+@given(PARTS, CUT_ARGUMENTS, st.integers(1, 60), st.data())
+def test_stream_that_was_cut_has_no_complete_call_without_closed_arguments(
+    name: str, parts: tuple[TextPart | ToolCall, ...], arguments: dict[str, Any], size: int, data: st.DataObject
+) -> None:
+    text = json.dumps(arguments)
+    text = text[: data.draw(st.integers(0, len(text) - 1))]
+    whole = replay(response_of(parts))
+    events: list[Event] = [event for event in whole if not isinstance(event, Finish)]
+    index = sum(isinstance(event, CallEnd) for event in events)
+    call = ToolCall("last", {}, "call99999", raw=text)
+    events.append(CallStart(index, "last", "call99999"))
+    events += [ArgumentsDelta(index, text)] if text else []
+    events += [CallEnd(index, call, complete=False), Finish(FinishReason.LENGTH)]
+    sent = b"".join(toolwire.get_api(name).encode_stream(events))
+    again = collect(streamed(name, sent, size))
+    assert all(call.name != "last" for call in again.tool_calls)
+    assert again.finish_reason is FinishReason.LENGTH
+    if name not in WHOLE_CALLS:
+        assert [call.name for call in again.incomplete] == ["last"]
+
+
+@pytest.mark.parametrize("name", sorted(WHOLE_CALLS))
+@given(PARTS, CUT_ARGUMENTS, st.data())
+def test_stream_of_whole_calls_that_was_cut_has_no_complete_last_call(
+    name: str, parts: tuple[TextPart | ToolCall, ...], arguments: dict[str, Any], data: st.DataObject
+) -> None:
+    """An object does not show its own end, so the last call of a cut stream is incomplete."""
+    api = toolwire.get_api(name)
+    last = ToolCall("last", arguments, "call99999")
+    response = ParsedResponse(parts=(*parts, last), tool_calls=(last,), finish_reason=FinishReason.LENGTH)
+    frames = api.framing().feed(b"".join(api.encode_stream(replay(response))))
+    decoder = api.stream_decoder()
+    events = [event for frame in frames for event in decoder.feed(_cut_arguments(frame.value, arguments, data))]
+    again = collect([*events, *decoder.finish()])
+    assert [call.name for call in again.incomplete] == ["last"]
+    names = [api.names.fit(part.name) for part in parts if isinstance(part, ToolCall)]
+    assert [call.name for call in again.tool_calls] == names
+
+
+@APIS
+@given(PARTS, CUT_ARGUMENTS)
+def test_answer_that_was_not_cut_keeps_its_last_call(
+    name: str, parts: tuple[TextPart | ToolCall, ...], arguments: dict[str, Any]
+) -> None:
+    """The law above holds because of the finish reason, not because calls at the end are never complete."""
+    api = toolwire.get_api(name)
+    last = ToolCall("last", arguments, "call99999")
+    again = api.decode_response(api.encode_response(response_of((*parts, last))))
+    assert (again.tool_calls[-1].name, again.tool_calls[-1].arguments) == ("last", arguments)
+    assert not again.incomplete

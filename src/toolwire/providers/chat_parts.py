@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolwire.messages import FinishReason, ReasoningPart, Usage
@@ -123,24 +123,50 @@ MESSAGE = _REASONING | {"role", "content", "refusal", "tool_calls", "function_ca
 """The members of a message that are read."""
 
 
-def reasoning_parts(message: Mapping[str, Any]) -> Iterator[tuple[str, ReasoningPart]]:
-    """Yield the reasoning of a message or a delta, each signed stretch as one part, with the text to show for it."""
-    return iter(()) if _REASONING.isdisjoint(message) else _reasoning_parts(message)
+def reasoning_parts(message: Mapping[str, Any], streamed: Sequence[str] = ()) -> Iterator[tuple[str, ReasoningPart]]:
+    """Yield the reasoning of a message or a delta, each signed stretch as one part, with the text to show for it.
+
+    Args:
+        message: the message or the delta.
+        streamed: the reasoning of earlier deltas.
+    """
+    return iter(()) if _REASONING.isdisjoint(message) else _reasoning_parts(message, streamed)
 
 
-def _reasoning_parts(message: Mapping[str, Any]) -> Iterator[tuple[str, ReasoningPart]]:
+def _reasoning_parts(message: Mapping[str, Any], streamed: Sequence[str]) -> Iterator[tuple[str, ReasoningPart]]:
     details = message.get("reasoning_details")
     text = message.get("reasoning_content") or message.get("reasoning") or message.get("reasoning_text") or ""
+    text = text if isinstance(text, str) else ""
     signed = [item for item in details or () if isinstance(item, dict) and (item.get("signature") or item.get("data"))]
-    covered = "".join(str(item.get("text") or "") for item in signed)
-    if isinstance(text, str) and text and (not covered or covered != text):
+    texts = [_sealed_text(item, (*streamed, text), alone=len(signed) == 1) for item in signed]
+    covered = "".join(texts)
+    if text and covered != text:
         yield text, ReasoningPart(text)
-    for item in signed:
-        signed_text, provider = str(item.get("text") or ""), str(item.get("provider") or "")
-        data = item.get("data") if provider else dict(item)  # only `detail` writes the provider
-        signature = str(item.get("signature") or "")
+    for item, signed_text in zip(signed, texts, strict=True):
+        provider, signature = str(item.get("provider") or ""), str(item.get("signature") or "")
+        data = item.get("data") if provider else _without_range(item)  # only `detail` writes the provider
         part = ReasoningPart(signed_text, signature, provider or OPENROUTER, data if isinstance(data, dict) else None)
         yield signed_text if covered == text else "", part
+
+
+_RANGE = "text_range"
+"""The member of an item that says which characters of the message's reasoning the item covers: start and end."""
+
+
+def _sealed_text(item: Mapping[str, Any], reasoning: Sequence[str], *, alone: bool) -> str:
+    """Return the text that an item seals: its own, or the part of the message's reasoning that it refers to."""
+    match item:
+        case {"text": str(text)}:
+            return text
+        case {"text_range": [int(start), int(end)]}:
+            return "".join(reasoning)[start:end] if 0 <= start <= end else ""
+        case {"signature": str(), "provider": str(provider)} if alone and provider != "gemini":
+            return "".join(reasoning)  # the client has sent back only the members that it knows
+    return ""
+
+
+def _without_range(item: Mapping[str, Any]) -> Json:
+    return {name: value for name, value in item.items() if name != _RANGE}
 
 
 def detail(part: ReasoningPart) -> Json:
@@ -153,6 +179,19 @@ def detail(part: ReasoningPart) -> Json:
     if part.data is not None:
         item["data"] = part.data
     return item
+
+
+def detail_of_streamed(part: ReasoningPart, start: int) -> Json:
+    """Return the item for reasoning whose text the stream has sent already: it refers to the text.
+
+    A client that shows the text of deltas and of items would show the text twice otherwise.
+
+    Args:
+        part: the reasoning.
+        start: number of characters of reasoning before its text.
+    """
+    item = {name: value for name, value in detail(part).items() if name != "text"}
+    return {**item, _RANGE: [start, start + len(part.text)]}
 
 
 def is_signature(part: ReasoningPart) -> bool:

@@ -18,12 +18,14 @@ from toolwire.events import (
 )
 from toolwire.messages import ReasoningPart
 from toolwire.providers.chat_parts import (
+    OPENROUTER,
     Sound,
     add_error,
     add_usage,
     answer_members,
     content_blocks,
     detail,
+    detail_of_streamed,
     is_custom,
     is_signature,
     read_finish,
@@ -50,6 +52,7 @@ class ChatStreamReader:
         self._whole: dict[Hashable, None] = {}  # calls whose arguments have closed: the next call ends them
         self._count = 0
         self._thought: list[str] = []  # reasoning that no seal has covered yet
+        self._reasoning: list[str] = []  # all reasoning
         self._sound = Sound()
 
     def read(self, frame: Frame) -> None:
@@ -66,11 +69,11 @@ class ChatStreamReader:
             if choice is None:  # only the first choice is read
                 return
             delta = choice.get("delta") or {}
-            for shown, part in reasoning_parts(delta):
-                self._reasoning(shown, part)
+            for shown, part in reasoning_parts(delta, self._reasoning):
+                self._think(shown, part)
             for block in content_blocks(delta.get("content"), builder):
                 part = thinking_part(block, builder.api)
-                self._reasoning(part.text, part)
+                self._think(part.text, part)
             builder.add_text(delta.get("refusal"))
             for members in answer_members(delta):
                 builder.add_members(members)
@@ -87,16 +90,25 @@ class ChatStreamReader:
         if usage := chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage"):
             add_usage(usage, builder)
 
-    def _reasoning(self, shown: str, part: ReasoningPart) -> None:
-        self._builder.add_reasoning(shown)
-        self._thought.append(shown)
-        if part.signature or part.data is not None:
+    def _think(self, shown: str, part: ReasoningPart) -> None:
+        is_sealed = bool(part.signature) or part.data is not None
+        if is_sealed and shown and shown == "".join(self._reasoning):
+            shown = ""  # the last chunk of some servers repeats the whole reasoning
+        if shown:
+            if not self._builder.in_reasoning:
+                self._thought.clear()
+            self._builder.add_reasoning(shown)
+            self._thought.append(shown)
+            self._reasoning.append(shown)
+        if is_sealed:
             self._seal(part)
 
     def _seal(self, part: ReasoningPart) -> None:
         """End the reasoning so far with a seal; a seal on other text is a part of its own."""
         text, self._thought = "".join(self._thought), []
-        if part.text == text or (part.signature and part.provider != "gemini" and text.endswith(part.text)):
+        if not self._builder.in_reasoning:  # something else followed the text, which is a part already
+            part = replace(part, text="") if part.provider == OPENROUTER and part.text == text else part
+        elif part.text == text or (part.signature and part.provider != "gemini" and text.endswith(part.text)):
             part = replace(part, text=text)
         elif text:
             self._builder.end_reasoning(ReasoningPart(text))
@@ -168,6 +180,8 @@ class ChatStreamWriter:
         self._reasoning = reasoning
         self._calls = _CallWriter(whole=whole_calls, custom=custom)
         self._details = 0
+        self._streamed = 0  # characters of reasoning
+        self._unsealed: list[str] = []  # reasoning since the last part of it ended
 
     def write(self, events: Iterable[Event], end: StreamEnd) -> Iterator[bytes]:
         """Yield the chunks of these events, the end marker last."""
@@ -180,11 +194,15 @@ class ChatStreamWriter:
                 case ContentDelta(text):
                     yield self._delta({"content": text})
                 case ReasoningDelta(text):
+                    self._unsealed.append(text)
                     yield self._delta(self._reasoning(text))
                 case ReasoningEnd(part) if is_signature(part):
                     self._calls.signature = part
-                case ReasoningEnd(part) if part.signature or part.data:
-                    yield self._detail(part)
+                case ReasoningEnd(part):
+                    if part.signature or part.data:
+                        yield self._detail(part)
+                    self._streamed += sum(map(len, self._unsealed))
+                    self._unsealed.clear()
                 case CallStart() | ArgumentsDelta() | CallEnd():
                     for call in self._calls.write(event):
                         yield self._delta({"tool_calls": [call]})
@@ -214,7 +232,10 @@ class ChatStreamWriter:
         }
 
     def _detail(self, part: ReasoningPart) -> bytes:
-        item = {"index": self._details, **detail(part)}
+        if part.text and part.text == "".join(self._unsealed):
+            item = {"index": self._details, **detail_of_streamed(part, self._streamed)}
+        else:
+            item = {"index": self._details, **detail(part)}
         self._details += 1
         return self._delta({"reasoning_details": [item]})
 

@@ -76,6 +76,7 @@ class _OpenCall:
         self.id = id
         self.announced = False
         self.free = False  # the arguments are text, not JSON
+        self.contradicted = False  # the provider gave other arguments at the end
         self.pieces: list[str] = []  # the arguments as the provider wrote them
         self.object: dict[str, Any] | None = None  # the arguments, if the provider gave an object
         self.blank = True  # only white space so far
@@ -176,12 +177,14 @@ class ResponseBuilder:
     Attributes:
         reason: the finish reason; None as long as it is unknown.
         call_count: number of calls that have begun.
+        in_reasoning: whether reasoning was the last thing to be reported, and has not ended.
     """
 
     def __init__(self, api: str, *, names: Mapping[str, str] | None = None, id_seed: str = "") -> None:
         self.api = api
         self.reason: FinishReason | None = None
         self.call_count = 0
+        self.in_reasoning = False
         self._names = names or {}
         self._seed = id_seed
         self._events: list[Event] = []
@@ -208,16 +211,19 @@ class ResponseBuilder:
         """Add content; a value that is not text is ignored."""
         if isinstance(text, str) and (text := self._joined(text)):
             self._settle()
+            self.in_reasoning = False
             self._events.append(ContentDelta(text))
 
     def add_reasoning(self, text: Any) -> None:
         """Add reasoning; a value that is not text is ignored."""
         if isinstance(text, str) and (text := self._joined(text)):
             self._settle()
+            self.in_reasoning = True
             self._events.append(ReasoningDelta(text))
 
     def end_reasoning(self, part: ReasoningPart) -> None:
         """End a stretch of reasoning; the part is sent back to the provider in later requests."""
+        self.in_reasoning = False
         self._events.append(ReasoningEnd(part))
 
     def add_thought(self, part: ReasoningPart) -> None:
@@ -237,10 +243,12 @@ class ResponseBuilder:
     def add_opaque(self, data: Mapping[str, Any]) -> None:
         """Add an item of something that the provider did itself."""
         self._settle()
+        self.in_reasoning = False
         self._events.append(OpaquePartReceived(OpaquePart(dict(data), self.api)))
 
     def add_members(self, members: Mapping[str, Any]) -> None:
         """Add members of the whole message. They do not prove that a call before them was complete."""
+        self.in_reasoning = False
         self._events.append(OpaquePartReceived(OpaquePart(members_item(members), self.api)))
 
     # -- calls ---------------------------------------------------------------------------------------------------
@@ -280,6 +288,7 @@ class ResponseBuilder:
         call.announced = True
         call.name = self._names.get(call.name, call.name)
         call.id = call.id or call_id(self._seed, call.index, call.name)
+        self.in_reasoning = False
         self._events.append(CallStart(call.index, call.name, call.id, call.free))
         if call.released:
             self._events.append(ArgumentsDelta(call.index, "".join(call.released)))
@@ -302,6 +311,13 @@ class ResponseBuilder:
             else:
                 call.pieces.append(text)
                 call.object = value
+
+    def contradict_call(self, key: Hashable) -> None:
+        """Report that the provider gives other arguments at the end of an open call than it streamed.
+
+        Neither can be taken for what the model wrote, so the call is incomplete.
+        """
+        self._open[key].contradicted = True
 
     def end_call(self, key: Hashable, *, truncated: bool | None = None, extra: OpaquePart | None = None) -> None:
         """End a call.
@@ -354,6 +370,8 @@ class ResponseBuilder:
         """Return the arguments, the repairs that they took, and the problem if there are no arguments."""
         raw = call.raw
         cut: tuple[ProblemKind, str] = ("truncated", f"the arguments of {call.name!r} were truncated")
+        if call.contradicted:
+            return None, (), ("malformed", f"the arguments of {call.name!r} at its end differ from those in its pieces")
         if call.object is not None:
             if truncated:
                 return None, (), cut

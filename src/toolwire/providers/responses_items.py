@@ -14,7 +14,7 @@ from toolwire.providers.finish_reasons import write_reason
 from toolwire.providers.framing import compact
 from toolwire.providers.message_parts import Json, members_except, message_members, own_members
 from toolwire.providers.stream_codec import Head, StreamEnd
-from toolwire.text.json_text import json_text
+from toolwire.text.json_text import JsonError, decode, json_text
 
 KIND = "openai_responses"
 
@@ -166,6 +166,18 @@ def call_item(id: str, name: str, call_id: str, text: str, status: str = "comple
     """Return an item with a call; `free`: its input is text, not JSON."""
     type = "custom_tool_call" if free else "function_call"
     return {"id": id, "type": type, "status": status, CALLS[type]: text, "call_id": call_id, "name": name}
+
+
+def same_arguments(streamed: str, final: str, *, free: bool) -> bool:
+    """Return whether two texts are the same arguments; `free`: they are text, not JSON."""
+    if streamed == final or not final:
+        return True
+    if free:
+        return False
+    try:
+        return bool(decode(streamed) == decode(final))
+    except JsonError:
+        return False
 
 
 def input_text(call: ToolCall) -> str:

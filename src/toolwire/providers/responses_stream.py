@@ -39,6 +39,7 @@ from toolwire.providers.responses_items import (
     reasoning_item,
     reasoning_part,
     response_body,
+    same_arguments,
     sealed_item,
     summary_text,
 )
@@ -115,7 +116,9 @@ class OutputReader:
         item = self._item(event, type, event.get("item_id"))
         part = (name, event.get("content_index", event.get("summary_index")))
         text = event.get(member if done else "delta")
-        if not item.closed and not (done and item.pieces):
+        if done and item.pieces:
+            self._confirm(item, text)
+        elif not item.closed:
             self._add(item, part, text)
 
     def _item(self, event: Mapping[str, Any], type: str, id: Any) -> _Item:
@@ -188,6 +191,13 @@ class OutputReader:
         if isinstance(text, str) and text.startswith(beginning):
             self._add(item, item.part, text[len(beginning) :])
 
+    def _confirm(self, item: _Item, arguments: Any) -> None:
+        """Compare the arguments that the server gives at the end of a call with those that it streamed."""
+        if item.type not in CALLS or not isinstance(arguments, str) or not self._builder.is_open(item):
+            return
+        if not same_arguments("".join(item.pieces), arguments, free=item.type == "custom_tool_call"):
+            self._builder.contradict_call(item)
+
     def _close(self, item: _Item, whole: Mapping[str, Any]) -> None:
         """End an item."""
         if item.closed:
@@ -212,11 +222,14 @@ class OutputReader:
                 arguments = whole.get(CALLS[item.type])
                 if isinstance(arguments, str):
                     self._rest(item, arguments)
+                    self._confirm(item, arguments)
                 elif arguments is not None and not item.pieces:
                     value = arguments if isinstance(arguments, Mapping) else json.dumps(arguments)
                     builder.add_arguments(item, value)
                 if builder.is_open(item):
-                    builder.end_call(item, truncated=whole.get("status") == "incomplete", extra=call_extra(whole))
+                    # Servers call items completed that an incomplete response cut off: only the other word is proof.
+                    truncated = True if whole.get("status") == "incomplete" else None
+                    builder.end_call(item, truncated=truncated, extra=call_extra(whole))
             case _:
                 builder.add_opaque(whole)
 

@@ -647,3 +647,46 @@ def test_parts_of_an_item_are_looked_up_in_constant_time() -> None:
         reader._add(item, Counted(("x", at)), "x")
         reader._add(item, Counted(("x", at)), "y")
     assert Counted.compared < 10 * count
+
+
+@pytest.mark.parametrize("arguments", ["", "null"])
+@pytest.mark.parametrize("streams", [True, False])
+def test_item_that_is_called_completed_in_a_cut_response_is_no_proof(arguments: str, streams: bool) -> None:
+    item = call(arguments, status="completed")
+    details = {"incomplete_details": {"reason": "max_output_tokens"}}
+    body = {"object": "response", "status": "incomplete", **details, "output": [item]}
+    event = {"type": "response.incomplete", "response": body}
+    response = decoded(API, sse_stream(event)) if streams else API.decode_response(body)
+    assert response.tool_calls == ()
+    assert [cut.name for cut in response.incomplete] == [item["name"]]
+    body["output"] = [item, {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "x"}]}]
+    assert [one.arguments for one in API.decode_response(body).tool_calls] == [{}]
+
+
+@pytest.mark.parametrize("event", ["response.function_call_arguments.done", "response.output_item.done"])
+@pytest.mark.parametrize("final", ['{"city": "Rome"}', "{}", "no JSON"])
+@pytest.mark.parametrize("size", [0, 1])
+def test_arguments_at_the_end_that_contradict_the_pieces_are_a_problem(event: str, final: str, size: int) -> None:
+    item = call("")
+    added = {"type": "response.output_item.added", "output_index": 0, "item": item}
+    delta = {"type": "response.function_call_arguments.delta", "item_id": item["id"], "delta": '{"city": "Paris"}'}
+    done = {"type": event, "output_index": 0, "item_id": item["id"], "arguments": final, "item": call(final)}
+    end = {"type": "response.completed", "response": {"status": "completed", "output": []}}
+    response = decoded(API, sse_stream(added, delta, done, end), size)
+    assert response.tool_calls == ()
+    assert response.incomplete[0].arguments == {"city": "Paris"}
+    assert response.problems[0].kind == "malformed"
+    assert "differ" in response.problems[0].message
+
+
+@pytest.mark.parametrize("final", ['{"city":"Paris"}', ' {"city" : "Paris"}\n', ""])
+def test_arguments_at_the_end_in_another_spelling_are_no_problem(final: str) -> None:
+    item = call("")
+    added = {"type": "response.output_item.added", "output_index": 0, "item": item}
+    delta = {"type": "response.function_call_arguments.delta", "item_id": item["id"], "delta": '{"city": "Paris"}'}
+    done = {"type": "response.function_call_arguments.done", "item_id": item["id"], "arguments": final}
+    whole = {"type": "response.output_item.done", "output_index": 0, "item": call(final)}
+    end = {"type": "response.completed", "response": {"status": "completed", "output": []}}
+    response = decoded(API, sse_stream(added, delta, done, whole, end))
+    assert [one.arguments for one in response.tool_calls] == [{"city": "Paris"}]
+    assert not response.problems
