@@ -25,6 +25,7 @@ from toolwire.events import Event, ProblemFound, collect, replay
 from toolwire.messages import Content, Message, ParsedResponse, Problem
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.base import ProviderApi
+from toolwire.providers.inert_request import inert_for_template
 from toolwire.providers.message_parts import Json
 from toolwire.providers.model_settings import ModelOptions, RequestAdditions, patched
 from toolwire.providers.parsing import Merging, merge_text
@@ -377,6 +378,7 @@ class Client:
     def _body(
         self, request: ChatRequest, tools: Any, stream: bool, notes: Notes | None, additions: RequestAdditions
     ) -> Json:
+        request, tools = inert_for_template(request, tools, self.model)
         body = self.api.encode_request(request, tools=tools or None, model=self.model, stream=stream, notes=notes)
         if stream and self._endpoint.counts_streams:
             # Without it the server reports no tokens, and a budget would count nothing.

@@ -7,11 +7,10 @@ and results are rendered into the messages in one wire format, and calls are par
 from __future__ import annotations
 
 import asyncio
-import base64
 import threading
 from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
@@ -30,7 +29,7 @@ from toolwire.text.tokens import estimate_tokens
 from toolwire.tools import ToolDefinition
 from toolwire.wire.format_registry import get_format
 from toolwire.wire.prompts import render_calls, render_results
-from toolwire.wire.result_text import inert
+from toolwire.wire.result_text import inert_file
 from toolwire.wire.stream_parser import StreamParser
 
 if TYPE_CHECKING:
@@ -442,7 +441,7 @@ def text_messages(
         results: the format of results, if it differs.
         memo: caches rendered messages, because the conversation is rendered again in each round.
     """
-    memo = memo or IdentityCache()
+    memo, wire = memo or IdentityCache(), get_format(results or format)
     rendered: list[Message] = []
     for message in group_results(messages):
         role, parts = message.role, message.parts
@@ -456,21 +455,13 @@ def text_messages(
             text = _text(message)
         media: list[Part] = [part for part in parts if role == "user" and not isinstance(part, _AS_TEXT)]
         media += [part for result in parts if isinstance(result, ToolResult) for part in result.media]
-        media = [_inert_document(part, results or format) for part in media]
+        media = [inert_file(wire, part) if isinstance(part, FilePart) else part for part in media]
         if role == "user" and rendered and rendered[-1].role == "user":
             previous = rendered.pop()
             text = "\n\n".join(filter(None, (_text(previous), text)))
             media = [*(part for part in previous.parts if not isinstance(part, TextPart)), *media]
         rendered.append(Message(role, (TextPart(text), *media)))
     return rendered
-
-
-def _inert_document(part: Part, format: str) -> Part:
-    """Return a document of text with inert markup, and any other part as it is."""
-    if not isinstance(part, FilePart) or (text := part.text) is None:
-        return part
-    written = inert(get_format(format), text)
-    return replace(part, data=base64.b64encode(written.encode()).decode("ascii"))
 
 
 def _model_text(parts: Sequence[Part], format: str, tools: Sequence[ToolDefinition]) -> str:

@@ -9,9 +9,10 @@ from typing import Any
 from toolwire._surface import check_items, check_type
 from toolwire.errors import RenderError
 from toolwire.messages import ToolCall, ToolResult
-from toolwire.tools import definitions
+from toolwire.tools import ToolDefinition, definitions
 from toolwire.wire import renderer
 from toolwire.wire.format_registry import get_format
+from toolwire.wire.result_text import inert_definition
 from toolwire.wire.result_text import render_results as _render_results
 from toolwire.wire.syntax import WireFormat
 
@@ -20,12 +21,22 @@ _RESULTS = "an iterable of ToolResult"
 
 
 def render_definitions(tools: Iterable[Any], *, format: str | WireFormat) -> str:
-    """Render definitions as a prompt of this format lists them.
+    """Render definitions as a prompt of this format lists them; markup for models inside them is inert.
 
     Raises:
         UnknownFormat, DefinitionError: the format or a tool cannot be used.
     """
-    return renderer.render_definitions(get_format(format), definitions(tools, strict=True))
+    wire = get_format(format)
+    return renderer.render_definitions(wire, _written(wire, tools))
+
+
+def _written(wire: WireFormat, tools: Iterable[Any]) -> dict[str, ToolDefinition]:
+    """Return the definitions of tools as a prompt contains them, by name: with inert markup.
+
+    Raises:
+        DefinitionError: a tool cannot be used.
+    """
+    return {name: inert_definition(wire, tool) for name, tool in definitions(tools, strict=True).items()}
 
 
 def render_calls(calls: Iterable[ToolCall], *, format: str | WireFormat, tools: Iterable[Any] = ()) -> str:
@@ -77,7 +88,7 @@ def render_manifest(tools: Iterable[Any], *, format: str | WireFormat) -> Manife
         RenderError: the format has no calls.
     """
     wire = get_format(format)
-    by_name = definitions(tools, strict=True)
+    by_name = _written(wire, tools)
     if not wire.blocks:
         raise RenderError(f"the format {wire.name!r} has no calls")
     return Manifest(*renderer.manifest(wire, by_name))
@@ -91,7 +102,7 @@ def prompt(tools: Iterable[Any], *, format: str | WireFormat, system: str = "") 
     """
     check_type("system", system, str, "text")
     wire = get_format(format)
-    by_name = definitions(tools, strict=True)
+    by_name = _written(wire, tools)
     if not by_name:
         return system
     parts = (

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
-from toolwire.messages import ToolResult
+from toolwire.messages import FilePart, ToolResult
+from toolwire.tools import ToolDefinition
 from toolwire.wire.compiled_format import compile_format
 from toolwire.wire.format_registry import all_formats
 from toolwire.wire.marker_sets import MarkerSet, marker_set
@@ -61,6 +65,51 @@ def inert(wire: WireFormat, text: str) -> str:
         pos = start + 1
     # There is no list of the control tokens of all chat templates, so a pattern finds them.
     return TEMPLATE_TOKEN.sub(_break, "".join(parts))
+
+
+def inert_value(wire: WireFormat, value: Any) -> Any:
+    """Return a JSON value whose texts and keys are inert; the same object if they are already."""
+    match value:
+        case str():
+            return inert(wire, value)
+        case dict():
+            entries = {inert(wire, key): inert_value(wire, inner) for key, inner in value.items()}
+            return value if entries == value else entries
+        case list():
+            items = [inert_value(wire, inner) for inner in value]
+            return value if items == value else items
+        case _:
+            return value
+
+
+def inert_definition(wire: WireFormat, definition: ToolDefinition) -> ToolDefinition:
+    """Return a definition for a prompt: its author, who may be a server, writes no markup for models.
+
+    The name stays, since it consists of letters, digits and a few signs.
+    """
+    description = inert(wire, definition.description)
+    parameters = inert_value(wire, definition.parameters)
+    if description == definition.description and parameters is definition.parameters:
+        return definition
+    return replace(definition, description=description, parameters=parameters)
+
+
+def inert_result(wire: WireFormat, result: ToolResult) -> ToolResult:
+    """Return a result for a model whose template is not known here, such as one behind a server's API."""
+    error = None if result.error is None else inert(wire, result.error)
+    value = inert_value(wire, result.result)
+    files = tuple(inert_file(wire, file) for file in result.files)
+    if error == result.error and value is result.result and files == result.files:
+        return result
+    return replace(result, result=value, error=error, files=files)
+
+
+def inert_file(wire: WireFormat, file: FilePart) -> FilePart:
+    """Return a document of text with inert markup, and any other file as it is."""
+    text = file.text
+    if text is None or (written := inert(wire, text)) == text:
+        return file
+    return replace(file, data=base64.b64encode(written.encode()).decode("ascii"))
 
 
 def _break(token: re.Match[str]) -> str:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 
 _BRACKETED = (
-    "INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CONTENT|TOOL_CALLS|ARGS|CALL_ID|MODEL_SETTINGS|[gs]MASK"
+    "INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CONTENT|TOOL_CALLS|ARGS|CALL_ID|MODEL_SETTINGS|[gs]?MASK"
+    "|THINK|BOS|EOS|CLS|SEP|PAD|UNK|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO"
 )
 _TAGS = (
     "s|bos|eos|sop|eop|unk|pad|BOS_TOKEN|EOS_TOKEN|SPECIAL_\\d+|unused\\d+|extra_id_\\d+|seed:bos|seed:eos"
-    "|start_of_turn|end_of_turn|start_of_image|end_of_image|fim_prefix|fim_middle|fim_suffix|file_sep|PRE|SUF|MID|EOT"
+    "|start_of_turn|end_of_turn|end_of_utterance|(?:start|end)_of_(?:image|audio)|image_soft_token|audio_soft_token"
+    "|fim[_-](?:prefix|middle|suffix|pad)|file_sep|PRE|SUF|MID|EOT|_user|_bot|_system|_start|_end|reserved_\\d+|role"
 )
 TEMPLATE_TOKEN = re.compile(
     r"<[|｜][^\s<>|｜]{1,64}[|｜]?>"  # <|im_start|>, <|turn>, <｜User｜>

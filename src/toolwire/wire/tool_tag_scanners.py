@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from toolwire.tools import MAX_NAME
 from toolwire.wire.leaf_scanners import CDATA, CDATA_END, Leaf
 from toolwire.wire.lookahead import KnownTags
 from toolwire.wire.marker_sets import MarkerSet, marker_set
@@ -19,7 +20,8 @@ _SIBLING, _CALL, _CALL_END = "sibling", "call", "call end"
 def _tags(tool: str, name: str, siblings: tuple[str, ...]) -> tuple[MarkerSet, dict[str, str]]:
     """Return the markup that matters in the value of a parameter, and the kind of each."""
     kinds = {CDATA: CDATA}
-    for sibling in siblings:
+    # A server chooses the names of its parameters, and no model writes a tag of thousands of characters.
+    for sibling in (sibling for sibling in siblings if len(sibling) <= MAX_NAME):
         kinds |= {f"<{sibling}{end}": _SIBLING for end in _ENDS} | {f"</{sibling}>": _SIBLING}
     kinds |= {f"<{tool}{end}": _CALL for end in _ENDS} | {f"</{tool}>": _CALL_END}
     kinds |= {f"<{name}{end}": "<" for end in _ENDS} | {f"</{name}>": "</"}

@@ -223,3 +223,12 @@ def test_a_thousand_tools_are_looked_up_without_a_scan_per_name() -> None:
     assert tags.opens("<tool_1000>", 0, 1, final=False, blank=False, before="") is False
     assert tags.opens("<tool_99", 0, 1, final=False, blank=False, before="") is None
     assert (tags.is_prefix("<tool_99"), tags.is_prefix("<tool_x")) == (True, False)
+
+
+@pytest.mark.parametrize("length", [1_200, 20_000])
+@pytest.mark.parametrize("format", ["tool_tags", "hermes"])
+def test_parameter_names_of_any_length_leave_the_other_calls_readable(format: str, length: int) -> None:
+    """A server chooses the names of its parameters."""
+    tools = [_tool("read_file", path="string", **{"x" * length: "string"})]
+    (call,) = toolwire.parse(READ_A, format=format, tools=tools, fallback="whole_message").tool_calls
+    assert call.arguments == {"path": "a"}
