@@ -127,10 +127,11 @@ class _Parts:
         self.add(part)
 
     def add(self, part: Part | None) -> None:
-        if self._text and self._kind is not None:
-            self._in_order.append(self._kind("".join(self._text)))
-        self._text.clear()
-        self._kind = None
+        if self._kind is not None:
+            if self._text:
+                self._in_order.append(self._kind("".join(self._text)))
+                self._text.clear()
+            self._kind = None
         if part is not None:
             self._in_order.append(part)
 
@@ -147,7 +148,7 @@ class _Parts:
 
     def all(self) -> tuple[Part, ...]:
         self.add(None)
-        return tuple(part for part in self._in_order if part is not None)
+        return tuple([part for part in self._in_order if part is not None])
 
 
 def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
@@ -157,7 +158,7 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
         events: the events of one response, in order; a stream without `Finish` counts as finished.
         raw: what was parsed, kept as `ParsedResponse.raw`.
     """
-    check_type("events", events, Iterable, "an iterable of events")
+    check_type("events", events, (list, Iterable), "an iterable of events")  # the fast one first
     content: list[str] = []
     reasoning: list[str] = []
     incomplete: list[ToolCall] = []
@@ -195,7 +196,8 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
             case _:
                 raise wrong_type("events", [event], "an iterable of events")
     in_order = parts.all()
-    calls = tuple(part for part in in_order if isinstance(part, ToolCall))  # where they began, whichever ended first
+    # Where they began, whichever ended first.
+    calls = tuple([part for part in in_order if isinstance(part, ToolCall)])
     return ParsedResponse(
         content="".join(content),
         reasoning="".join(reasoning),

@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Literal, Self, get_args
 
 from toolwire._surface import check_type, wrong_type
@@ -55,6 +56,7 @@ REPAIRS = (
 """The names that `ToolCall.repairs` may contain."""
 
 
+@lru_cache(maxsize=1024)  # most messages have the same seed, and a call to one of a few tools
 def call_id(seed: str, index: int, name: str) -> str:
     """Return the id of a call that came without one: `call_` and 16 hex digits.
 

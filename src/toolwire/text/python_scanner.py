@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from toolwire.text.json_scanner import COLON, FIRST_KEY, KEY, NEXT, VALUE, JsonScanner, OpenTuple
+from toolwire.text.json_scanner import COLON, FIRST_KEY, KEY, NEXT, SPECIAL, VALUE, JsonScanner, OpenTuple
 
 _SIMPLE = {"n": "\\n", "t": "\\t", "r": "\\r", "b": "\\b", "f": "\\f", "\\": "\\\\", "'": "'", '"': '\\"',
            "a": "\\u0007", "v": "\\u000b"}  # fmt: skip
@@ -40,6 +40,7 @@ class PythonScanner(JsonScanner):
 
     __slots__ = ("before_brace", "opened", "triple")
 
+    special = SPECIAL  # the escapes of Python are not those of JSON
     comma, colon = ", ", ": "
     number_starts = "+."
     plain_strings = False

@@ -23,6 +23,8 @@ from toolwire.wire.tool_names import ToolNames
 
 Control = Generator[Leaf, Any, None]
 """A reader of nodes: yields the leaf that should read on, and is sent the leaf's value."""
+Reading = Control | tuple[()]
+"""A reader of one node, or nothing where the text of the piece was enough to read it."""
 
 
 _SHOWN_MEMBERS = 5
@@ -70,12 +72,12 @@ class MessageState:
     Attributes:
         wire, compiled, options: the format, its compiled form, and the settings.
         emit: takes events.
-        position: returns the position of the next character.
+        start: position of the first character of the piece of text that is being read, in the message.
         fast: number of failed attempts to read JSON the fast way.
         probing: reading stops where a call is announced.
         competing: other formats matter from there on, so that position must not depend on the chunking.
-        text, pos: the piece of text that is being read, and the position in it; "" while competing.
-        take: consume the text up to a position.
+        text, pos: that piece, and the position in it up to which it was consumed.
+        copied: the position in it up to which the block has its text.
         announced, complete: number of calls announced, and of calls read to their end.
         names: the names that may be written for the known tools; None until one is needed.
     """
@@ -84,16 +86,21 @@ class MessageState:
     compiled: CompiledFormat
     options: ReadOptions
     emit: Callable[[Event], None]
-    take: Callable[[int], None]
-    position: Callable[[], int]
+    start: int
     fast: FastJsonReader = field(default_factory=FastJsonReader)
     probing: bool = False
     competing: bool = False
     text: str = ""
     pos: int = 0
+    copied: int = 0
     announced: int = 0
     complete: int = 0
     names: ToolNames | None = None
+
+    @property
+    def position(self) -> int:
+        """Position of the next character in the message; negative in what the prompt had written."""
+        return self.start + self.pos
 
     def known_tool(self, name: str) -> str:
         """Return the one known tool that a written name can mean, or ""; without repairs only its own name does."""
@@ -104,12 +111,39 @@ class MessageState:
         return self.names.resolve(name)
 
 
+class BlockText(TextBuffer):
+    """The text that was consumed since a block began or a call was taken out of it.
+
+    Markers consume a few characters each, so the text of a piece is only copied once it is needed or the piece ends.
+    """
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: MessageState) -> None:
+        super().__init__()
+        self._state = state
+        state.copied = state.pos
+
+    def end_piece(self) -> None:
+        """Copy the text of the piece that was consumed."""
+        state = self._state
+        begin = max(state.copied, -state.start)  # not what the prompt had written
+        if begin < state.pos:
+            self.add(state.text[begin : state.pos])
+        state.copied = state.pos
+
+    def take(self) -> str:
+        """Return all of the text and forget it."""
+        self.end_piece()
+        return super().take()
+
+
 class BlockReader(ABC):
     """A reader of one block; `node_readers.NodeReader` adds the reading of the nodes.
 
     Attributes:
         state: the state of the message.
-        raw: the text consumed since the block began or a call was taken out; the message reader adds to it.
+        raw: the text consumed since the block began or a call was taken out.
         call: the call being read.
         block: the compiled block.
         marked: the block began with a marker; else only known tools count.
@@ -127,7 +161,7 @@ class BlockReader(ABC):
     def __init__(self, state: MessageState, block: Block, *, heads_line: bool) -> None:
         self.state = state
         self.block = block
-        self.raw = TextBuffer()
+        self.raw = BlockText(state)
         self.call: CallBuilder | None = None
         self.marked = block.marked
         self.reported = block.marked or (block.heading and heads_line)
@@ -142,7 +176,7 @@ class BlockReader(ABC):
         self.mark: bool | None = None
 
     @abstractmethod
-    def node(self, step: Step) -> Control:
+    def node(self, step: Step) -> Reading:
         """Read one node."""
 
     def read(self) -> Control:
@@ -237,7 +271,7 @@ class BlockReader(ABC):
         call.end(raw, self.state.wire.name, self.state.wire.confidence, complete=True)
         self.state.complete += 1
         if call.members:
-            position = max(0, self.state.position() - len(consumed))
+            position = max(0, self.state.position - len(consumed))
             self.state.emit(ProblemFound(Problem("unread_members", position, raw, _unread(call))))
 
     def missing_close(self) -> None:
@@ -254,26 +288,43 @@ class BlockReader(ABC):
         yield RemainingText()
         raise EndOfText
 
+    # A turn of the driver costs more than most leaves, and none is needed where the text of this piece decides. While
+    # other formats compete, the driver has to look after each leaf.
+
+    def marker_here(self, markers: MarkerSet, *, consume: bool = True, skip_space: bool = True) -> str | None:
+        """Read as `NextMarker` does; return the marker, or None where more text than that of this piece is needed."""
+        state = self.state
+        text, pos = state.text, state.pos
+        if pos >= len(text) or state.competing:
+            return None
+        if skip_space and text[pos].isspace() and (match := BLANK.match(text, pos)):
+            pos = match.end()
+            if pos == len(text):
+                return None
+        marker, wait = markers.match(text, pos, False)
+        if wait:
+            return None
+        state.pos = pos + len(marker) if consume else pos
+        return marker
+
+    def is_done_here(self, leaf: Leaf) -> bool:
+        """Let a leaf read the text of this piece; return whether it has its value. Otherwise it has to be yielded."""
+        state = self.state
+        text = state.text
+        if state.pos >= len(text) or state.competing:
+            return False
+        state.pos = leaf.scan(text, state.pos, False)
+        if leaf.error:
+            raise Unreadable(leaf.error)
+        return leaf.done
+
     def marker(
         self, markers: MarkerSet, *, consume: bool = True, skip_space: bool = True
     ) -> Generator[Leaf, Any, tuple[str, bool]]:
-        """Read as `NextMarker` does; return the marker, and whether the text was cut before it was certain.
-
-        Where the text of this piece decides, no leaf is needed: a turn of the driver costs more than the comparison.
-        """
-        state = self.state
-        text, start = state.text, state.pos
-        if start < len(text):
-            pos = start
-            if skip_space and text[pos].isspace() and (match := BLANK.match(text, pos)):
-                pos = match.end()
-            if pos < len(text):
-                marker, wait = markers.match(text, pos, False)
-                if not wait:
-                    stop = pos + len(marker) if consume else pos
-                    if stop > start:
-                        state.take(stop)
-                    return marker, False
+        """Read as `NextMarker` does; return the marker, and whether the text was cut before it was certain."""
+        marker = self.marker_here(markers, consume=consume, skip_space=skip_space)
+        if marker is not None:
+            return marker, False
         leaf = NextMarker(markers, consume=consume, skip_space=skip_space)
         marker = yield leaf
         return marker, leaf.cut
@@ -292,7 +343,9 @@ class BlockReader(ABC):
     ) -> Generator[Leaf, Any, str]:
         """Read a name and return it; raise Unreadable, which names the `subject`, where there is none."""
         leaf = Word(phrase=phrase) if stops is None else WordUpToMarker(stops)
-        text: str = yield leaf
+        if not self.is_done_here(leaf):
+            yield leaf
+        text: str = leaf.value
         if leaf.cut:
             raise EndOfText
         if not text:

@@ -151,7 +151,7 @@ def _args(reader: BlockReader, call: CallBuilder, *, lone: bool = False) -> Cont
         arguments = call.json_arguments(reader.state.fast)
         if call.index < 0:
             yield from _unmarked(reader, call, arguments)
-        else:
+        elif not reader.is_done_here(arguments):
             yield arguments
         return
     call.begin_arguments()
@@ -289,7 +289,10 @@ def _whole_call(reader: BlockReader, call: CallBuilder, node: JsonCall) -> Gener
     state = reader.state
     if state.options.deltas or state.competing or node.keyed or not (reader.marked and call.may_repair):
         return False
-    members: dict[str, Any] | None = yield WholeObject(state.fast, partial(_is_plain_call, node))
+    leaf = WholeObject(state.fast, partial(_is_plain_call, node))
+    if not reader.is_done_here(leaf):
+        yield leaf
+    members: dict[str, Any] | None = leaf.value
     if members is None:
         return False
     (name, arguments) = members.values() if next(iter(members)) in node.name else reversed(members.values())
@@ -389,7 +392,9 @@ def _member(reader: BlockReader, call: CallBuilder, node: JsonCall, key: str) ->
 def _value(reader: BlockReader, call: CallBuilder) -> Generator[Leaf, Any, tuple[Any, str]]:
     """Read one JSON value; return the value and its text."""
     leaf = JsonValue(JsonScanner(repair=reader.state.options.repair, fast=reader.state.fast))
-    text: str = yield leaf
+    if not reader.is_done_here(leaf):
+        yield leaf
+    text: str = leaf.value
     value = decode_json(text)
     call.record_repairs(leaf.scanner.repairs)
     return value, text

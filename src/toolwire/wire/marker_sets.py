@@ -48,8 +48,7 @@ class MarkerSet:
     """
 
     __slots__ = (
-        "_final_re", "_lead", "_nocase", "_open_re", "_prefixes", "_sizes", "_start_search", "_starts", "longest",
-        "spelled",
+        "_final_re", "_lead", "_nocase", "_open_re", "_prefixes", "_sizes", "_start_search", "longest", "spelled",
     )  # fmt: skip
 
     def __init__(self, markers: frozenset[str], *, nocase: bool = False) -> None:
@@ -61,8 +60,13 @@ class MarkerSet:
         # A letter has two spellings where case is ignored, and `find` searches for one.
         self._lead = "" if nocase and lead.isalpha() else lead
         self._prefixes = frozenset(key[:n] for key in self.spelled for n in range(1, len(key)))
-        self._starts = frozenset(c for key in self.spelled for c in (key[0], key[0].upper() if nocase else key[0]))
-        self._sizes = sorted({len(key) for key in self.spelled}, reverse=True)
+        # By the character that a marker begins with, in each spelling: the lengths of these markers, longest first.
+        self._sizes: dict[str, list[int]] = {}
+        for key in sorted(self.spelled, key=len, reverse=True):
+            for start in {key[0], key[0].upper() if nocase else key[0]}:
+                sizes = self._sizes.setdefault(start, [])
+                if len(key) not in sizes:
+                    sizes.append(len(key))
         self._open_re: re.Pattern[str] | None = None
         self._final_re: re.Pattern[str] | None = None
         self._start_search: Callable[[str], Any] | None = None
@@ -87,7 +91,7 @@ class MarkerSet:
     def find_start(self) -> Callable[[str], Any]:
         """Search for a character that may begin a marker."""
         if self._start_search is None:
-            starts = "".join(map(re.escape, sorted(self._starts)))
+            starts = "".join(map(re.escape, sorted(self._sizes)))
             self._start_search = re.compile(f"[{starts}]" if starts else r"(?!)").search
         return self._start_search
 
@@ -116,13 +120,14 @@ class MarkerSet:
 
     def match(self, text: str, pos: int, final: bool) -> tuple[str, bool]:
         """Return the marker at `pos`, and whether more text is needed to decide."""
-        if text[pos : pos + 1] not in self._starts:
+        sizes = self._sizes.get(text[pos : pos + 1])
+        if sizes is None:
             return "", False
-        key = self._key(text[pos : pos + self.longest])
-        if not final and len(key) < self.longest and key in self._prefixes:
+        if not final and len(text) - pos < self.longest and self._key(text[pos:]) in self._prefixes:
             return "", True
-        for size in self._sizes:  # the longest wins
-            if (marker := self.spelled.get(key[:size])) is not None:
+        for size in sizes:  # the longest wins
+            key = text[pos : pos + size]
+            if (marker := self.spelled.get(self._key(key) if self._nocase else key)) is not None:
                 return marker, False
         return "", False
 

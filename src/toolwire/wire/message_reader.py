@@ -23,7 +23,7 @@ from toolwire.events import Event, ProblemFound
 from toolwire.messages import MESSAGE_LIMIT, Problem, ProblemKind
 from toolwire.text.json_text import FastJsonReader
 from toolwire.text.truncate import shorten
-from toolwire.wire.block_reader import Control, MessageState, ReadOptions
+from toolwire.wire.block_reader import BlockText, Control, MessageState, ReadOptions
 from toolwire.wire.broken_calls import RestOfBrokenCall
 from toolwire.wire.call_builder import EndOfText, Unreadable
 from toolwire.wire.compiled_format import Block, compile_format
@@ -32,7 +32,6 @@ from toolwire.wire.leaf_scanners import Leaf
 from toolwire.wire.node_readers import NodeReader
 from toolwire.wire.shared_wrappers import after_first_call, with_shared_shapes
 from toolwire.wire.syntax import WireFormat
-from toolwire.wire.text_buffer import TextBuffer
 
 _LOOK = 256
 """Characters beyond its stop that a leaf may have looked at."""
@@ -52,7 +51,6 @@ class MessageReader:
         fast: number of failed attempts to read JSON the fast way, shared by probes over the same text.
 
     Attributes:
-        position: position of the next character, in code points.
         decided: the probe has stopped.
         ended: the text is over.
         scanned: number of characters that leaves looked at, for tests of linearity.
@@ -75,15 +73,12 @@ class MessageReader:
         shared = () if probe else options.shared
         compiled = compile_format(with_shared_shapes(wire, shared) if shared else wire)
         fast = fast or FastJsonReader()
-        self._state = MessageState(
-            wire, compiled, options, self._events.append, self._take, lambda: self.position, fast
-        )
+        self._state = MessageState(wire, compiled, options, self._events.append, position, fast)
         self._tail = ""
-        self.position = position
         self._state.probing, self._state.competing = bool(probe), competing
         self.decided = self.ended = False
         self.scanned = 0
-        self._raw: TextBuffer | None = None  # text of the block that is being read
+        self._raw: BlockText | None = None  # text of the block that is being read
         self._announced_before = 0  # number of calls announced before that block
         self._content = ContentScanner(
             self._state.compiled.content,
@@ -108,19 +103,19 @@ class MessageReader:
                 self._tail = text
                 self.scanned += fed
                 return ()
+        quick = leaf.quick
+        # The shortest way for most pieces: inside a long value they contain nothing that matters.
+        if quick is not None and text and quick(text) is None:
+            size = len(text)
+            self._state.start += size
+            self.scanned += size
+            leaf.pass_on(text)
+            if self._raw is not None:
+                self._raw.add(text)
+            self._tail = ""
         else:
-            quick = leaf.quick
-            # The shortest way for most pieces: inside a long value they contain nothing that matters.
-            if quick is not None and text and quick(text) is None:
-                size = len(text)
-                self.position += size
-                self.scanned += size
-                leaf.pass_on(text)
-                if self._raw is not None:
-                    self._raw.add(text)
-                return self.take_events()
-        self._tail = text[self.advance(text, 0, False) :]
-        return self.take_events()
+            self._tail = text[self.advance(text, 0, False) :]
+        return self.take_events() if self._events else ()
 
     def finish(self) -> Sequence[Event]:
         """Read the end of the text; return the last events."""
@@ -131,8 +126,6 @@ class MessageReader:
     def take_events(self) -> Sequence[Event]:
         """Return the events since the last call of this method."""
         events = self._events
-        if not events:
-            return ()
         if self._unadvised:
             self._advise()
         taken_events = events.copy()
@@ -151,15 +144,13 @@ class MessageReader:
     def advance(self, text: str, pos: int, final: bool) -> int:
         """Read `text` from `pos`; return the position where more text is needed, or a probe is decided."""
         state = self._state
+        state.start += state.pos - pos
+        state.pos = state.copied = pos
+        state.text = text
         while not self.decided:
             leaf = self._leaf
             leaf.waiting = None
-            stop = leaf.scan(text, pos, final)
-            state.text, state.pos = text, pos
-            if stop > pos:
-                self._take(stop)
-            if state.competing:
-                state.text = ""
+            state.pos = leaf.scan(text, state.pos, final)
             try:
                 if leaf.done:
                     self._leaf = self._control.send(leaf.value)
@@ -170,25 +161,20 @@ class MessageReader:
             except StopIteration:  # only at the end of the text
                 self.ended = True
                 break
-            finally:
-                pos = state.pos
-            if self._state.probing and self._state.announced:
+            if state.probing and state.announced:
                 self.decided = True
-        state.text = ""
-        if not self.decided:
-            self.scanned += min(len(text) - pos, _LOOK)
-        return pos
-
-    def _take(self, stop: int) -> None:
-        """Consume the text that is being read up to a position."""
-        state = self._state
-        size = stop - state.pos
-        self.scanned += size
         if self._raw is not None:
-            begin = state.pos if self.position >= 0 else state.pos - self.position  # not what the prompt had written
-            self._raw.add(state.text[begin:stop])
-        self.position += size
-        state.pos = stop
+            self._raw.end_piece()
+        stop = state.pos
+        self.scanned += stop - pos
+        if not self.decided:
+            self.scanned += min(len(text) - stop, _LOOK)
+        return stop
+
+    @property
+    def position(self) -> int:
+        """Position of the next character, in code points."""
+        return self._state.position
 
     def end(self, text: str, pos: int) -> int:
         """Read `text` from `pos` as the end of the message; return the position where reading stopped."""
@@ -198,7 +184,7 @@ class MessageReader:
         if pos < len(text):  # the leaf could not decide about this text, which belongs to what is cut
             if self._raw is not None:
                 self._raw.add(text[pos - min(0, self.position) :])
-            self.position += len(text) - pos
+            self._state.start += len(text) - pos
         with contextlib.suppress(StopIteration):
             self._control.throw(EndOfText())
         self.ended = True

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from toolwire.wire.block_reader import BlockReader, Control
+from toolwire.wire.block_reader import BlockReader, Control, Reading
 from toolwire.wire.call_builder import Unreadable
 from toolwire.wire.compiled_format import Step
 from toolwire.wire.content_markers import FENCES
@@ -27,6 +28,7 @@ from toolwire.wire.syntax import (
     Many,
     Mark,
     Name,
+    Node,
     OneOf,
     Params,
     PyCalls,
@@ -35,7 +37,6 @@ from toolwire.wire.syntax import (
     TokenArgs,
     ToolBody,
     ToolTag,
-    Value,
 )
 from toolwire.wire.tool_tag_readers import tool_body, tool_tag
 from toolwire.wire.xml_scanners import Attributes
@@ -44,74 +45,36 @@ from toolwire.wire.xml_scanners import Attributes
 class NodeReader(BlockReader):
     """A block reader that reads every kind of node."""
 
-    def node(self, step: Step) -> Control:
+    def node(self, step: Step) -> Reading:
         """Read one node."""
         node = step.node
-        match node:
-            case Lit():
-                return self._lit(step, node)
-            case Params():
-                return params(self, step)
-            case Elements():
-                return token_elements(self, step, node) if node.token else elements(self, step, node)
-            case Args():
-                return escaped_args(self, step, node) if node.element else only_args(self, node, step.around.openers)
-            case TokenArgs():
-                return token_args(self, node)
-            case KeywordArgs():
-                return keyword_args(self)
-            case JsonCall():
-                return json_calls(self, step, node)
-            case PyCalls():
-                return python_calls(self, step, node)
-            case ToolTag():
-                return tool_tag(self)
-            case ToolBody():
-                return tool_body(self, node)
-            case Many():
-                return self._many(step)
-            case OneOf():
-                return self._one_of(step)
-            case AnyOrder():
-                return self._any_order(step)
-            case Call():
-                return self._one_call(step)
-            case _:
-                return self._header_part(step, node)
-
-    def _header_part(self, step: Step, node: Tag | Name | Header | Ident | Server | Key | Mark | Value) -> Control:
-        """Read one part of the header of a call or of a parameter."""
-        match node:
-            case Tag():
-                return self._tag(step, node)
-            case Name():
-                return self._name(node)
-            case Header():
-                return self._header()
-            case Ident():
-                return self._ident()
-            case Server():
-                return self._server()
-            case Key():
-                return self._key(step, node)
-            case Mark():
-                return self._mark(node)
-            case Value():
-                raise AssertionError("a value outside parameters")
-            case _:
-                assert_never(node)
+        return READERS[type(node)](self, step, node)
 
     # -- markers and names ---------------------------------------------------------------------------------------
 
-    def _lit(self, step: Step, node: Lit) -> Control:
+    def _lit(self, step: Step, node: Lit) -> Reading:
         if self.closed:  # this marker, or one after it
             self.closed = "" if self.closed in step.first else self.closed
-            return
-        marker, cut = yield from self.marker(step.first_set)
+            return ()
+        marker = self.marker_here(step.first_set)
+        if not marker or node.repeats:
+            return self._lit_in_pieces(step, node, marker)
+        self._take_lit(node, marker)
+        return ()
+
+    def _take_lit(self, node: Lit, marker: str) -> None:
+        """Note that a literal was read."""
+        self.committed = self.committed or not node.hint
+        if marker.startswith(FENCES):
+            self.fence = "" if self.fence else marker[:3]
+
+    def _lit_in_pieces(self, step: Step, node: Lit, marker: str | None) -> Control:
+        """Read a literal that is repeated, missing, or not certain yet; `marker` is as `marker_here` returned it."""
+        cut = False
+        if marker is None:
+            marker, cut = yield from self.marker(step.first_set)
         if marker:
-            self.committed = self.committed or not node.hint
-            if marker.startswith(FENCES):
-                self.fence = "" if self.fence else marker[:3]
+            self._take_lit(node, marker)
             while node.repeats and (yield from self.marker(step.first_set))[0]:
                 pass
         elif self.call is not None and self.call.payload:
@@ -154,7 +117,10 @@ class NodeReader(BlockReader):
     def _tag(self, step: Step, node: Tag) -> Control:
         yield from self.expect(step.first_set, f"the tag <{node.name} {node.attribute}=...> is missing")
         self.committed = True
-        attributes, self.tag_closed = yield Attributes(node.close, nocase=self.state.wire.nocase)
+        leaf = Attributes(node.close, nocase=self.state.wire.nocase)
+        if not self.is_done_here(leaf):
+            yield leaf
+        attributes, self.tag_closed = leaf.value
         value = attributes.get(node.attribute)
         if value is None:
             raise Unreadable(f"the attribute {node.attribute!r} of <{node.name}> is missing")
@@ -174,7 +140,7 @@ class NodeReader(BlockReader):
             call.id = attributes["id"]
         self.set_name(call, value)
 
-    def _name(self, node: Name) -> Control:
+    def _name(self, _: Step, node: Name) -> Control:
         text = yield from self.word("the name of the tool", "missing_name", phrase=node.phrase)
         # Before the bracket of a tag, a slash means that the tag closes itself.
         if node.phrase and text.endswith("/"):
@@ -196,21 +162,21 @@ class NodeReader(BlockReader):
         self.parameter = yield from self.word("the name of a parameter", phrase=node.phrase, stops=stops)
         self.mark = None
 
-    def _mark(self, node: Mark) -> Control:
+    def _mark(self, _: Step, node: Mark) -> Control:
         self.mark = node.raw((yield from self.word("the type of a parameter")))
 
-    def _header(self) -> Control:
+    def _header(self, _: Step, node: Header) -> Control:
         yield from self.word("the name in the header")
 
-    def _ident(self) -> Control:
+    def _ident(self, _: Step, node: Ident) -> Control:
         self.building().id = yield from self.word("the id of the call")
 
-    def _server(self) -> Control:
+    def _server(self, _: Step, node: Server) -> Control:
         self.building().server = yield from self.word("the name of the server")
 
     # -- nodes that contain others -------------------------------------------------------------------------------
 
-    def _many(self, step: Step) -> Control:
+    def _many(self, step: Step, _: Many) -> Control:
         count = 0
         while True:
             marker, cut = yield from self.marker(step.either_set, consume=False)
@@ -229,7 +195,7 @@ class NodeReader(BlockReader):
                 yield from self.cut_here()
             raise Unreadable("a tool call should begin here")
 
-    def _one_of(self, step: Step) -> Control:
+    def _one_of(self, step: Step, _: OneOf) -> Control:
         marker, cut = yield from self.marker(step.first_set, consume=False)
         for group, begins in zip(step.groups, step.group_firsts, strict=True):
             if marker in begins:
@@ -243,7 +209,7 @@ class NodeReader(BlockReader):
             raise Unreadable("what follows is not a tool call")
         yield from self.sequence(step.groups[step.empty_group])
 
-    def _any_order(self, step: Step) -> Control:
+    def _any_order(self, step: Step, _: AnyOrder) -> Control:
         read: set[int] = set()
         while True:
             marker, cut = yield from self.marker(step.either_set, consume=False)
@@ -257,7 +223,7 @@ class NodeReader(BlockReader):
             read.add(at)
             yield from self.sequence(step.groups[at])
 
-    def _one_call(self, step: Step) -> Control:
+    def _one_call(self, step: Step, _: Call) -> Control:
         call = self.begin_call()
         self.tag_closed = False
         self.late.clear()
@@ -273,3 +239,31 @@ class NodeReader(BlockReader):
         for read_elements in self.late:
             read_elements()
         call.complete_payload()
+
+
+READERS: Mapping[type[Node], Callable[[NodeReader, Step, Any], Reading]] = {
+    Lit: NodeReader._lit,
+    Tag: NodeReader._tag,
+    Name: NodeReader._name,
+    Header: NodeReader._header,
+    Ident: NodeReader._ident,
+    Server: NodeReader._server,
+    Key: NodeReader._key,
+    Mark: NodeReader._mark,
+    Params: lambda reader, step, _: params(reader, step),
+    Elements: lambda reader, step, node: (token_elements if node.token else elements)(reader, step, node),
+    Args: lambda reader, step, node: (
+        escaped_args(reader, step, node) if node.element else only_args(reader, node, step.around.openers)
+    ),
+    TokenArgs: lambda reader, _, node: token_args(reader, node),
+    KeywordArgs: lambda reader, _, node: keyword_args(reader),
+    JsonCall: json_calls,
+    PyCalls: python_calls,
+    ToolTag: lambda reader, _, node: tool_tag(reader),
+    ToolBody: lambda reader, _, node: tool_body(reader, node),
+    Many: NodeReader._many,
+    OneOf: NodeReader._one_of,
+    AnyOrder: NodeReader._any_order,
+    Call: NodeReader._one_call,
+}
+"""The reader of each kind of node, but of values, which are read with the parameters that they belong to."""

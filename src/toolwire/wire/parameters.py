@@ -76,7 +76,8 @@ def _value(
 
     rules = reader.state.compiled.value_end(step, node)
     leaf = RawText(rules, add_text, before, is_next=is_next, unwrapped=reader.unwrapped)
-    yield leaf
+    if not reader.is_done_here(leaf):
+        yield leaf
     if leaf.closer != node.close:
         call.record_repair("missing_close", f"{node.close} is missing")
         reader.closed = leaf.closer
@@ -166,12 +167,13 @@ def elements(reader: BlockReader, step: Step, node: Elements) -> Control:
     try:
         while True:
             start = ElementStart(closers, nocase=nocase)
-            element = yield start
+            if not reader.is_done_here(start):
+                yield start
             if start.cut:
                 yield from reader.cut_here()
-            if element is None:
+            if start.value is None:
                 break
-            yield from _element(arguments, element, closers, outer, nocase=nocase)
+            yield from _element(reader, arguments, start.value, closers, outer)
     except EndOfText:
         # The call is incomplete, and shows the parameters that were read.
         arguments.put_values()
@@ -183,13 +185,13 @@ def elements(reader: BlockReader, step: Step, node: Elements) -> Control:
 
 
 def _element(
+    reader: BlockReader,
     arguments: ElementArguments,
     element: tuple[str, dict[str, str], bool],
     closers: MarkerSet,
     outer: Mapping[str, MarkerSet],
-    *,
-    nocase: bool,
 ) -> Control:
+    nocase = reader.state.wire.nocase
     call, node = arguments.call, arguments.node
     name, attributes, closed = element
     if node.literal and attributes:
@@ -205,7 +207,8 @@ def _element(
     if not closed:
         decode = stream and not node.literal
         leaf = XmlText(name, closers, outer=outer, nocase=nocase, decode=decode, put=add_text)
-        yield leaf
+        if not reader.is_done_here(leaf):
+            yield leaf
         call.record_unescaped(leaf.bare)
     text = pieces.take()
     if stream:

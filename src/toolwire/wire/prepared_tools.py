@@ -59,6 +59,7 @@ class KnownTools:
 
 
 _by_identity = IdentityCache(_MAX_PREPARED)
+_DEFINITIONS = {ToolDefinition}
 _as_json = json.JSONEncoder().encode
 
 
@@ -68,10 +69,13 @@ def prepared_tools(tools: Iterable[Any] | Mapping[str, Any] | None) -> KnownTool
     Raises:
         DefinitionError: see `definitions`.
     """
-    if isinstance(tools, (list, tuple)) and tools and isinstance(tools[0], dict):
-        # Dicts may change between two messages, so they are compared by their content.
-        with suppress(TypeError, ValueError, RecursionError):  # not JSON, or too deep for it
-            return _of_json(_as_json(tools))
+    if isinstance(tools, (list, tuple)) and tools:
+        if set(map(type, tools)) == _DEFINITIONS:  # which never change
+            return _by_identity.get(lambda: KnownTools(definitions(tools)), tools)
+        if isinstance(tools[0], dict):
+            # Dicts may change between two messages, so they are compared by their content.
+            with suppress(TypeError, ValueError, RecursionError):  # not JSON, or too deep for it
+                return _of_json(_as_json(tools))
     by_name = definitions(tools)
     return _by_identity.get(lambda: KnownTools(by_name), by_name.values())
 

@@ -24,6 +24,7 @@ from toolwire.wire.syntax import WireFormat
 
 Repair = Literal["safe", "none"]
 ToolChoice = Literal["auto", "none"]
+_CALLED, _STOPPED = Finish(FinishReason.TOOL_CALLS), Finish(FinishReason.STOP)
 MAX_EXAMPLE = 300
 """Maximum length of the example of a call in a problem's message, in characters."""
 
@@ -97,7 +98,8 @@ class StreamParser:
         _deltas: bool = True,
         **rare: Unpack[RareOptions],
     ) -> None:
-        check_options("StreamParser", rare, TextOptions.__annotations__)
+        if rare:
+            check_options("StreamParser", rare, TextOptions.__annotations__)
         repair, tool_choice, results = rare.get("repair", "safe"), rare.get("tool_choice", "auto"), rare.get("results")
         if not isinstance(id_seed, str):
             raise wrong_type("id_seed", id_seed, "text")
@@ -206,7 +208,7 @@ class StreamParser:
         if self._echoes is not None:
             # The finish reason must not promise calls that turned out to be copies of a result.
             calls -= self._echoes.echoes
-        return [*events, Finish(FinishReason.TOOL_CALLS if calls else FinishReason.STOP)]
+        return [*events, _CALLED if calls else _STOPPED]
 
 
 @lru_cache(maxsize=128)

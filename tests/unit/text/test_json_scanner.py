@@ -119,3 +119,22 @@ def test_values_beyond_the_limits_are_recognised() -> None:
     assert not within_limits([deep])
     assert not within_limits({"\ud800": 1})
     assert not within_limits(["\ud800"])
+
+
+@pytest.mark.parametrize(
+    ("piece", "is_passed_on"),
+    [
+        ("abc", True),
+        ("a\\n", True),
+        ('\\"\\\\', True),
+        ("a\\", False),
+        ("\\u00e9", False),
+        ("\\d", False),
+        ('a"', False),
+        ("a\n", False),
+    ],
+)
+def test_pieces_inside_a_string_that_are_passed_on(piece: str, is_passed_on: bool) -> None:
+    scanner = JsonScanner()
+    scanner.scan('"text', 0, False)
+    assert (scanner.quick(piece) is None) is is_passed_on

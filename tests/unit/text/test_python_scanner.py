@@ -73,3 +73,10 @@ def test_invalid_literals_are_refused(text: str, size: int) -> None:
     scanner = scanned(text + " ,", size)
     rest_is_left = scanner.done and text == "1 + 1x"  # the literal is 1; what follows is the caller's to refuse
     assert scanner.error or rest_is_left
+
+
+def test_pieces_with_escapes_of_json_are_not_passed_on() -> None:
+    scanner = PythonScanner()
+    scanner.scan('"ab', 0, False)
+    assert scanner.quick("cd") is None
+    assert scanner.quick("c\\/d") is not None  # in Python, the backslash is a character of the string
