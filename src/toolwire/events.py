@@ -167,15 +167,12 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
     usage: Usage | None = None
     parts = _Parts()
     for event in events:
-        match event:
+        match event:  # the most frequent events come first
             case ContentDelta(text):
                 content.append(text)
                 parts.text(TextPart, text)
-            case ReasoningDelta(text):
-                reasoning.append(text)
-                parts.text(ReasoningPart, text)
-            case ReasoningEnd(part):
-                parts.reasoned(part)
+            case ArgumentsDelta():
+                pass
             case CallStart(index):
                 parts.begin(index)
             case CallEnd(index, call, complete):
@@ -183,15 +180,18 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
                     parts.end(index, call)
                 else:
                     incomplete.append(call)
+            case Finish(reason):
+                pass
+            case ReasoningDelta(text):
+                reasoning.append(text)
+                parts.text(ReasoningPart, text)
+            case ReasoningEnd(part):
+                parts.reasoned(part)
             case OpaquePartReceived(part):
                 parts.add(part)
             case ProblemFound(problem):
                 problems.append(problem)
             case UsageCounted(usage):
-                pass
-            case Finish(reason):
-                pass
-            case ArgumentsDelta():
                 pass
             case _:
                 raise wrong_type("events", [event], "an iterable of events")

@@ -9,7 +9,6 @@ from typing import Any
 
 from toolwire.events import Event, ProblemFound
 from toolwire.messages import Problem
-from toolwire.schema.shape import Shape
 from toolwire.text.json_text import FastJsonReader
 from toolwire.text.truncate import shorten
 from toolwire.tools import ToolDefinition
@@ -203,11 +202,6 @@ class BlockReader(ABC):
 
     # -- calls ---------------------------------------------------------------------------------------------------
 
-    def shape_of(self, name: str) -> Shape | None:
-        """Return the shape of a tool's arguments, or None for an unknown tool."""
-        definition = self.state.options.tools.get(name)
-        return definition.shape if definition is not None else None
-
     def begin_call(self) -> CallBuilder:
         """End the call before and begin another."""
         # A pseudo call is not emitted: its text goes with the next call, so that nothing is lost.
@@ -216,7 +210,7 @@ class BlockReader(ABC):
         container = self.call
         self.call = CallBuilder(
             self.state.emit,
-            self.shape_of,
+            self.state.options.tools,
             deltas=self.state.options.deltas,
             repair=self.state.options.repair,
             seed=self.state.options.seed,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Event
@@ -14,6 +14,7 @@ from toolwire.text.json_reading import read_json
 from toolwire.text.json_scanner import JsonScanner
 from toolwire.text.json_text import FastJsonReader, JsonError, decode, encodable, json_text, within_limits
 from toolwire.text.python_scanner import KeywordScanner
+from toolwire.tools import ToolDefinition
 from toolwire.wire.dialects import ARGUMENT_KEYS
 from toolwire.wire.leaf_scanners import JsonValue, escape
 
@@ -57,22 +58,22 @@ class CallBuilder:
     """
 
     __slots__ = (
-        "_arguments_begun", "_deltas", "_early_text", "_emit", "_json", "_object_open", "_repair", "_seed", "_shape_of",
-        "_text_written", "_waiting", "arguments", "id", "index", "members", "name", "payload", "pseudo", "refusal",
-        "repairs", "server", "shape",
+        "_arguments_begun", "_deltas", "_early_text", "_emit", "_json", "_object_open", "_repair", "_seed",
+        "_text_written", "_tools", "_waiting", "arguments", "id", "index", "members", "name", "payload", "pseudo",
+        "refusal", "repairs", "server", "shape",
     )  # fmt: skip
 
     def __init__(
         self,
         emit: Callable[[Event], None],
-        shape_of: Callable[[str], Shape | None],
+        tools: Mapping[str, ToolDefinition],
         *,
         deltas: bool,
         repair: bool,
         seed: str,
     ) -> None:
         self._emit = emit
-        self._shape_of = shape_of
+        self._tools = tools
         self._deltas = deltas
         self._repair = repair
         self._seed = seed
@@ -130,7 +131,8 @@ class CallBuilder:
         if not encodable(name):
             raise Unreadable("the name of the tool contains half of a surrogate pair")
         self.name = name
-        self.shape = self._shape_of(name) or ANY
+        definition = self._tools.get(name)
+        self.shape = definition.shape if definition is not None else ANY
 
     def silence(self) -> None:
         """Treat the call as a pseudo call."""
@@ -334,6 +336,7 @@ class CallBuilder:
         # A call that was cut shows the values that were read to their end, and no half of one.
         if not complete and self._json is not None and not self._json.done:
             self.arguments = self._json.partial_arguments()
+        self._json = None  # it refers to this object, which only the garbage collector would free
         call = ToolCall(
             self.name, self.arguments, self.id, self.server, raw, format_name, tuple(self.repairs), confidence
         )

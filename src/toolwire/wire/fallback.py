@@ -62,6 +62,10 @@ class Reader(Protocol):
     """A reader of one message in one format or any."""
 
     @property
+    def answering(self) -> bool:
+        """True if text that its format marks as the answer was read."""
+
+    @property
     def complete_calls(self) -> int:
         """Number of calls read to their end."""
 
@@ -209,8 +213,8 @@ class FallbackReader:
         options: the settings.
         tools: the known tools.
         new_reader: return a reader of the format, for a message that is one code fence around its calls.
-        answering: return whether the format's reader has read text that the format marks as the answer. Then nothing
-            in the message is a call without the markers of a format.
+        beside: the format's reader. Once it has read text that the format marks as the answer, nothing in the message
+            is a call without the markers of a format.
         prose: read calls amid prose too. Then all content is kept back until the end.
     """
 
@@ -220,13 +224,13 @@ class FallbackReader:
         tools: KnownTools,
         new_reader: Callable[[ReadOptions], Reader],
         *,
-        answering: Callable[[], bool],
+        beside: Reader,
         prose: bool = False,
     ) -> None:
         self._options = options
         self._tools = tools
         self._new_reader = new_reader
-        self._answering = answering
+        self._beside = beside
         self._prose = prose
         self._held: list[Event] = []  # content, and problems about it
         self._holding = True
@@ -361,14 +365,14 @@ class FallbackReader:
             self._blank.append(text)
             behind = text.lstrip()
             if not behind:
-                return not self._answering()
+                return not self._beside.answering
             self._has_text = True
             self._begin(behind[0])
             text = "".join(self._blank)
         for reader in self._alive:
             reader.feed(text)
         self._alive = [reader for reader in self._alive if reader.alive]
-        return (self._prose or bool(self._alive)) and not self._answering()
+        return (self._prose or bool(self._alive)) and not self._beside.answering
 
     def _release(self) -> list[Event]:
         if not self._holding:
@@ -395,7 +399,7 @@ class FallbackReader:
             return (), self._more_calls
         if not self._has_text and self._holding:
             return self._release(), 0
-        if self._holding and self._known is not None and not self._answering():
+        if self._holding and self._known is not None and not self._beside.answering:
             reading = self._known.finish()
             if reading is not None and (reading.calls or self._quotes_call or not reading.cut):
                 quoted = sum(isinstance(event, CallEnd) and event.complete for event in self._held)
@@ -406,7 +410,7 @@ class FallbackReader:
                 return events, sum(isinstance(event, CallEnd) for event in events)
         text = "".join(self._content)
         places = list(find_calls(text, self._tools))
-        counting = [calls for calls in places if self._prose and calls.is_meant and not self._answering()]
+        counting = [calls for calls in places if self._prose and calls.is_meant and not self._beside.answering]
         if counting:
             return self._amid_prose(text, counting), sum(len(calls.calls) for calls in counting)
         return [*self._release(), *self._broken(), *self._problems(text, places)], self._more_calls

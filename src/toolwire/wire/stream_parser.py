@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import NoneType
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -19,7 +19,7 @@ from toolwire.wire.fallback import FallbackLevel, FallbackReader
 from toolwire.wire.format_detection import FormatDetector
 from toolwire.wire.format_registry import AUTO, all_formats, get_format
 from toolwire.wire.message_reader import MessageReader
-from toolwire.wire.prepared_tools import prepared_tools
+from toolwire.wire.prepared_tools import KnownTools, prepared_tools
 from toolwire.wire.syntax import WireFormat
 
 Repair = Literal["safe", "none"]
@@ -115,7 +115,7 @@ class StreamParser:
             raise ValueError(f"fallback is {fallback!r}; it can be 'none', 'whole_message' or 'embedded'")
         if tool_choice == "none":
             wire = _without_calls(wire) if wire is not None else None
-        prepared = self._known = prepared_tools(tools)
+        prepared = prepared_tools(tools)
         options = ReadOptions(
             tools=prepared.definitions,
             reasoning_started=reasoning_started,
@@ -123,7 +123,7 @@ class StreamParser:
             seed=id_seed,
             deltas=_deltas,
             shared=all_formats() if tool_choice == "auto" else (),
-            hint=self._hint,
+            hint=partial(_example_call, prepared),
         )
         start = primed if primed is not None else wire.primed if wire is not None and not reasoning_started else ""
         before = -len(start)  # positions count from the text that is fed
@@ -138,9 +138,7 @@ class StreamParser:
         # Without markers only the name of a known tool says that something is a call, so there have to be tools.
         reads_more = level != "none" and repair == "safe" and tool_choice == "auto" and bool(prepared.definitions)
         self._fallback = (
-            FallbackReader(
-                options, prepared, new_reader, answering=lambda: self._reader.answering, prose=level == "embedded"
-            )
+            FallbackReader(options, prepared, new_reader, beside=self._reader, prose=level == "embedded")
             if reads_more
             else None
         )
@@ -151,17 +149,6 @@ class StreamParser:
             # The prompt's own content is not the model's, so only a call that it has begun is reported.
             events = self._reader.feed(start)
             self._before = [event for event in events if not isinstance(event, ContentDelta | ReasoningDelta)]
-
-    def _hint(self, wire: WireFormat, name: str) -> str:
-        """Return an example call of the tool in this format, or of the first tool if the name is not known."""
-        prepared = self._known
-        definition = prepared.definitions.get(name) or next(iter(prepared.definitions.values()), None)
-        if definition is None:
-            return ""
-        example = prepared.example(
-            wire, definition, lambda: renderer.call_example(wire, definition, prepared.definitions, most=MAX_EXAMPLE)
-        )
-        return f" {example}" if example else ""
 
     def feed(self, text: str) -> Sequence[Event]:
         """Read the next piece of text; return the events that became certain.
@@ -209,6 +196,17 @@ class StreamParser:
             # The finish reason must not promise calls that turned out to be copies of a result.
             calls -= self._echoes.echoes
         return [*events, _CALLED if calls else _STOPPED]
+
+
+def _example_call(tools: KnownTools, wire: WireFormat, name: str) -> str:
+    """Return an example call of the tool in this format, or of the first tool if the name is not known."""
+    definition = tools.definitions.get(name) or next(iter(tools.definitions.values()), None)
+    if definition is None:
+        return ""
+    example = tools.example(
+        wire, definition, lambda: renderer.call_example(wire, definition, tools.definitions, most=MAX_EXAMPLE)
+    )
+    return f" {example}" if example else ""
 
 
 @lru_cache(maxsize=128)

@@ -1,6 +1,8 @@
 """parse and StreamParser: options, ids, fallback, and prompts that begin the message."""
 
+import gc
 import sys
+import weakref
 from typing import Any, Literal
 
 import pytest
@@ -477,3 +479,23 @@ def test_an_opener_that_reasoning_only_mentions_does_not_end_it(format: str) -> 
     response = toolwire.parse(text, format=format, tools=TOOLS, reasoning_started=True)
     assert (response.tool_calls, response.content, response.reasoning) == ((), "", text)
     assert not response.problems
+
+
+@pytest.mark.parametrize("format", ["auto", "hermes", "qwen3_coder", "forge_xml"])
+@pytest.mark.parametrize("size", [4, 10_000])
+def test_a_parser_is_freed_without_the_garbage_collector(format: str, size: int) -> None:
+    tools = [{"name": "write_file", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}]
+    calls = [toolwire.ToolCall("write_file", {"path": "a.py"})]
+    text = "Well. " + toolwire.render_calls(calls, format="hermes" if format == "auto" else format, tools=tools)
+    gc.collect()
+    gc.disable()
+    try:
+        parser = toolwire.StreamParser(format=format, tools=tools, fallback="whole_message")
+        events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+        response = toolwire.collect([*events, *parser.finish()])
+        freed = weakref.ref(parser._reader)
+        del parser
+        assert freed() is None
+        assert len(response.tool_calls) == 1
+    finally:
+        gc.enable()
