@@ -40,6 +40,10 @@ class DelimitedScanner(JsonScanner):
             return None
         return self._special if self.quote == self.delimiter else super().quick
 
+    def is_plain(self, text: str) -> bool:
+        """As in JSON, but False inside the delimiter, where a backslash is text."""
+        return self.quote != self.delimiter and super().is_plain(text)
+
     def _structure(self, text: str, pos: int, final: bool) -> int:
         if self.state not in _EXPECTING or text[pos].isspace():
             return super()._structure(text, pos, final)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolwire.text.json_text import FastJsonReader
@@ -28,8 +27,7 @@ _PLAIN = {
     '"': re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]){0,256}+'),
     "'": re.compile(r"""(?:[^'"\\\x00-\x1f]++|\\["\\/bfnrt]){0,256}+"""),
 }
-SPECIAL = {'"': re.compile(r'["\\\x00-\x1f]').search, "'": re.compile(r"""['"\\\x00-\x1f]""").search}
-"""By the quotes of a string, a search for a character that JSON does not have in a string, or only in an escape."""
+_SPECIAL = {'"': re.compile(r'["\\\x00-\x1f]').search, "'": re.compile(r"""['"\\\x00-\x1f]""").search}
 _SHORT = re.compile(r'"[^"\\\x00-\x1f]{0,200}"')
 _AFTER_STRING = frozenset(",}]:")
 _FAR = 64
@@ -39,21 +37,6 @@ _HEX4 = re.compile(r"[0-9a-fA-F]{4}")
 _WORDS = {"true": "true", "false": "false", "null": "null"}
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 _LONGEST_WORD = 8
-
-
-def _special(quote: str) -> Callable[[str], Any]:
-    """Return a search for a character with which a piece of a string in JSON is not passed on as it is."""
-    search, plain = SPECIAL[quote], _PLAIN[quote].fullmatch
-
-    def find_special(text: str) -> Any:
-        # Most pieces have no escape, and searching for a backslash is much faster than matching escapes.
-        found = search(text)
-        return found if found is None or plain(text) is None else None
-
-    return find_special
-
-
-_UNLIKE_JSON = {quote: _special(quote) for quote in SPECIAL}
 
 # States: what the machine expects next.
 VALUE, FIRST_VALUE, FIRST_KEY, KEY, COLON, NEXT, STRING, NUMBER, WORD, END, BARE_KEY = range(11)
@@ -88,7 +71,6 @@ class JsonScanner:
     )  # fmt: skip
 
     words = _PYTHON_WORDS
-    special: Mapping[str, Callable[[str], Any]] = _UNLIKE_JSON  # by quotes, the search that `quick` offers
     plain_strings = True  # a string ends at its first quote
     comma, colon = ",", ":"  # as they are emitted; with a space behind them, white space of the text is not
     bare_key = re.compile(r"""[^\s<>{}()\[\]"'=,:;|\x00-\x1f\x7f]*""")
@@ -119,7 +101,11 @@ class JsonScanner:
 
         Such a piece may be appended to `out` as it is, which is what makes long strings cheap.
         """
-        return self.special[self.quote] if self.state == STRING and not self.in_key else None
+        return _SPECIAL[self.quote] if self.state == STRING and not self.in_key else None
+
+    def is_plain(self, text: str) -> bool:
+        """Return whether a piece can be appended to `out` although `quick` finds something: it has whole escapes."""
+        return _PLAIN[self.quote].fullmatch(text) is not None
 
     def scan(self, text: str, pos: int, final: bool) -> int:
         """Scan from `pos`; return the position after the value, at an error, or where more text is needed."""
@@ -325,7 +311,8 @@ class JsonScanner:
         stop = match.end() if match else pos
         if stop > pos:
             self._emit_string(text[pos:stop])
-            return stop
+            if stop == end or text[stop] != self.quote:
+                return stop
         c = text[stop]
         if c == self.quote:
             closes = self._closes(text, stop, final)
@@ -340,9 +327,7 @@ class JsonScanner:
             return stop + 1
         if c == "\\":
             after = self._escape(text, stop, end, final)
-            if after < 0:
-                return ~stop
-            return after
+            return ~stop if after < 0 else after
         if c == '"':  # inside single quotes
             self._emit_string('\\"')
             self.key_escaped = True

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from toolwire.text.json_scanner import COLON, FIRST_KEY, KEY, NEXT, SPECIAL, VALUE, JsonScanner, OpenTuple
+from toolwire.text.json_scanner import COLON, FIRST_KEY, KEY, NEXT, VALUE, JsonScanner, OpenTuple
 
 _SIMPLE = {"n": "\\n", "t": "\\t", "r": "\\r", "b": "\\b", "f": "\\f", "\\": "\\\\", "'": "'", '"': '\\"',
            "a": "\\u0007", "v": "\\u000b"}  # fmt: skip
@@ -40,7 +40,6 @@ class PythonScanner(JsonScanner):
 
     __slots__ = ("before_brace", "opened", "triple")
 
-    special = SPECIAL  # the escapes of Python are not those of JSON
     comma, colon = ", ", ": "
     number_starts = "+."
     plain_strings = False
@@ -59,6 +58,10 @@ class PythonScanner(JsonScanner):
     def quick(self) -> Any:
         """As in JSON, but None right after an opening quote, when the number of quotes is not yet known."""
         return None if self.opened else super().quick
+
+    def is_plain(self, text: str) -> bool:
+        """Return False: the escapes of Python are not those of JSON."""
+        return False
 
     def _repair(self, name: str, otherwise: str) -> bool:
         return True  # Python's own spellings are not repairs

@@ -279,7 +279,7 @@ class FallbackReader:
             text: that piece.
         """
         if self._has_calls:
-            return self._numbered(events)
+            return [self._moved(event) for event in events] if self._calls_before else events
         if text:
             self._fed.append(text)
         passed: list[Event] = []
@@ -336,11 +336,8 @@ class FallbackReader:
         self._calls_before += calls
         self._more_calls += calls
 
-    def _numbered(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Return events of the format's reader, with the positions that its calls have in the message."""
-        return [self._moved(event) for event in events] if self._calls_before else events
-
     def _moved(self, event: Event) -> Event:
+        """Return an event of the format's reader, with the index that its call has in the message."""
         before = self._calls_before
         match event:
             case CallStart(index, name, id):

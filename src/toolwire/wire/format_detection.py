@@ -160,12 +160,12 @@ class FormatDetector:
 
     def feed(self, text: str) -> Sequence[Event]:
         """Read the next piece; return the events that became certain."""
+        if self._reader is not None:
+            return self._reader.feed(text)
         held_size = len(self._tail)
         if held_size:
             text = self._tail + text
             self._tail = ""
-        if self._reader is not None:
-            return self._reader.feed(text)
         waiting = self._content.waiting
         if held_size and not self._probes and waiting is not None and waiting.is_prefix(text):
             self._tail = text

@@ -72,8 +72,12 @@ class Leaf:
         """Scan from `pos`; return the position where scanning stopped."""
         raise NotImplementedError
 
+    def is_plain(self, text: str) -> bool:
+        """Return whether `pass_on` can take a piece although `quick` found something in it."""
+        return False
+
     def pass_on(self, text: str) -> None:
-        """Take a whole piece in which `quick` found nothing."""
+        """Take a whole piece in which `quick` found nothing, or which is plain nevertheless."""
         raise NotImplementedError
 
 
@@ -215,6 +219,10 @@ class JsonValue(Leaf):
         else:
             self.quick = scanner.quick
         return pos
+
+    def is_plain(self, text: str) -> bool:
+        """See `JsonScanner.is_plain`."""
+        return self.scanner.is_plain(text)
 
     def pass_on(self, text: str) -> None:
         """Take a piece of a string."""

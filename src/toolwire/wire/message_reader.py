@@ -53,7 +53,6 @@ class MessageReader:
     Attributes:
         decided: the probe has stopped.
         ended: the text is over.
-        scanned: number of characters that leaves looked at, for tests of linearity.
     """
 
     def __init__(
@@ -77,7 +76,8 @@ class MessageReader:
         self._tail = ""
         self._state.probing, self._state.competing = bool(probe), competing
         self.decided = self.ended = False
-        self.scanned = 0
+        self._begin = position
+        self._rescanned = 0  # number of characters that leaves looked at without consuming them
         self._raw: BlockText | None = None  # text of the block that is being read
         self._announced_before = 0  # number of calls announced before that block
         self._content = ContentScanner(
@@ -101,14 +101,12 @@ class MessageReader:
             # A marker that arrives in pieces is compared once for each piece, and not scanned again.
             if leaf.waiting is not None and leaf.waiting.is_prefix(text):
                 self._tail = text
-                self.scanned += fed
+                self._rescanned += fed
                 return ()
         quick = leaf.quick
         # The shortest way for most pieces: inside a long value they contain nothing that matters.
-        if quick is not None and text and quick(text) is None:
-            size = len(text)
-            self._state.start += size
-            self.scanned += size
+        if quick is not None and text and (quick(text) is None or leaf.is_plain(text)):
+            self._state.start += len(text)
             leaf.pass_on(text)
             if self._raw is not None:
                 self._raw.add(text)
@@ -166,15 +164,19 @@ class MessageReader:
         if self._raw is not None:
             self._raw.end_piece()
         stop = state.pos
-        self.scanned += stop - pos
-        if not self.decided:
-            self.scanned += min(len(text) - stop, _LOOK)
+        if not self.decided and stop < len(text):
+            self._rescanned += min(len(text) - stop, _LOOK)
         return stop
 
     @property
     def position(self) -> int:
         """Position of the next character, in code points."""
         return self._state.position
+
+    @property
+    def scanned(self) -> int:
+        """Number of characters that leaves looked at, for tests of linearity."""
+        return self.position - self._begin + self._rescanned
 
     def end(self, text: str, pos: int) -> int:
         """Read `text` from `pos` as the end of the message; return the position where reading stopped."""

@@ -79,4 +79,5 @@ def test_pieces_with_escapes_of_json_are_not_passed_on() -> None:
     scanner = PythonScanner()
     scanner.scan('"ab', 0, False)
     assert scanner.quick("cd") is None
-    assert scanner.quick("c\\/d") is not None  # in Python, the backslash is a character of the string
+    assert scanner.quick("c\\/d") is not None
+    assert not scanner.is_plain("c\\/d")  # in Python, the backslash is a character of the string
