@@ -8,7 +8,7 @@ from toolwire.wire.marker_sets import MarkerSet, marker_set
 _OPENING, _CLOSING = frozenset("{[("), frozenset("}])")
 _QUOTES = frozenset({'"', "'", '"""', "'''"})
 _BEFORE_STRING = frozenset("{[(,:=")
-"""Characters before a string in single quotes; behind any other character the quote is an apostrophe."""
+"""Characters before a string; behind any other character a quote is an apostrophe, or closes a damaged string."""
 
 
 class RestOfBrokenCall(Leaf):
@@ -77,7 +77,7 @@ class RestOfBrokenCall(Leaf):
         elif self._quote:
             self._quote, self._last = "", marker[-1]
         elif marker in _QUOTES:
-            is_string = self._depth > 0 and (marker[0] == '"' or self._last in _BEFORE_STRING)
+            is_string = self._depth > 0 and self._last in _BEFORE_STRING
             self._quote, self._last = marker if is_string else "", marker[-1]
         else:
             self._depth += 1 if marker in _OPENING else -1

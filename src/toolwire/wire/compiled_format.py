@@ -6,110 +6,38 @@ A `Step` is a node together with the markers that it can begin with and those th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
-from string import ascii_letters
-from typing import assert_never
 
 from toolwire.errors import DefinitionError
 from toolwire.wire.content_markers import FENCES, ContentMarkers
 from toolwire.wire.leaf_scanners import CDATA
 from toolwire.wire.lookahead import Lookahead, known_tags, next_character
 from toolwire.wire.marker_sets import MarkerSet, marker_set
+from toolwire.wire.node_markers import ANY_TAG, TEXT, Markers, first, first_of, leaves
+from toolwire.wire.quotation_markers import quotation_markers, quoting_tags
+from toolwire.wire.quotations import MORE_THAN_MENTIONED
 from toolwire.wire.raw_values import HeaderPattern, ValueEnd
 from toolwire.wire.syntax import (
     AnyOrder,
     Args,
     Call,
-    Elements,
-    Header,
-    Ident,
     JsonCall,
-    Key,
     KeywordArgs,
     Lit,
     Many,
-    Mark,
-    Name,
     Node,
     OneOf,
     Params,
     PyCalls,
-    Server,
-    Tag,
-    TokenArgs,
-    ToolBody,
-    ToolTag,
     Value,
     WireFormat,
 )
 
-Markers = frozenset[str]
-TEXT = ""
-"""Placeholder for plain text in a set of markers."""
-_ANY_TAG = "<"
-"""Opener of tags that are named after tools: which they are, only the tools say."""
 _BARE = frozenset("{[")
 """Openers that come from JSON, not from a literal of the format."""
 _BRACKETS = frozenset({")", "]", "}", ")]", *FENCES})
-_ARGUMENTS = frozenset({"{", '"', "null"})
-"""Beginnings of arguments as JSON: an object, the text of one in a string, or no object."""
-_ELEMENTS = frozenset(f"<{character}" for character in f"{ascii_letters}_!")
-"""Beginnings of an element, and of a comment before it; not those of closing tags."""
-_TAG_SPACE = (" ", "\n", "\t", "\r")
-
-
-def tag_openers(tag: Tag) -> Markers:
-    """Return the beginnings of an opening tag with an attribute: the whole name, then white space."""
-    return frozenset(f"{tag.open}{tag.name}{space}" for space in _TAG_SPACE)
-
-
-def first(nodes: Iterable[Node]) -> tuple[Markers, bool]:
-    """Return the markers that a sequence can begin with, and whether it may be empty."""
-    markers: set[str] = set()
-    for node in nodes:
-        node_markers, may_be_empty = first_of(node)
-        markers |= node_markers
-        if not may_be_empty:
-            return frozenset(markers), False
-    return frozenset(markers), True
-
-
-def first_of(node: Node) -> tuple[Markers, bool]:
-    """Return the markers that a node can begin with, and whether it may be empty."""
-    match node:
-        case Lit():
-            return node.spellings, node.need != "required"
-        case Tag():
-            return tag_openers(node), False
-        case Name() | Header() | Ident() | Server() | Key() | Mark() | Value() | ToolBody():
-            return frozenset({TEXT}), False
-        case ToolTag():
-            return frozenset({_ANY_TAG}), False
-        case Params(nodes):
-            return first(nodes)[0], True
-        case Elements(token=token):
-            return frozenset({f"{token}<"} if token else _ELEMENTS), True
-        case Args(element=element, until=until):
-            return frozenset({TEXT} if element or until else _ARGUMENTS), False
-        case JsonCall():
-            return frozenset("{["), False
-        case TokenArgs():
-            return frozenset("{"), False
-        case KeywordArgs():
-            return frozenset("("), False
-        case PyCalls(open=opener, bare=bare, json=json):
-            return frozenset({opener, *([TEXT] if bare else []), *("{" if json else "")}), False
-        case Many(nodes) | Call(nodes):
-            return first(nodes)
-        case OneOf(options):
-            markers, may_be_empty = zip(*map(first, options), strict=True)
-            return frozenset().union(*markers), any(may_be_empty)
-        case AnyOrder(groups):
-            return frozenset().union(*(first(group)[0] for group in groups)), True
-        case _:
-            assert_never(node)
 
 
 def contains_call(node: Node) -> bool:
@@ -266,19 +194,6 @@ def _closers(nodes: tuple[Node, ...]) -> Markers:
     return frozenset(closers)
 
 
-def _leaves(node: Node) -> Iterator[Node]:
-    """Yield the nodes inside a node that contain no others; itself, if it is one."""
-    match node:
-        case Many(nodes) | Call(nodes) | Params(nodes):
-            for inner in nodes:
-                yield from _leaves(inner)
-        case OneOf(options) | AnyOrder(options):
-            for inner in chain.from_iterable(options):
-                yield from _leaves(inner)
-        case _:
-            yield node
-
-
 def _has_strings(leaf: Node) -> bool:
     """Return whether values in this node are between quotes."""
     match leaf:
@@ -286,21 +201,6 @@ def _has_strings(leaf: Node) -> bool:
             return True
         case Args(element=element):
             return not element
-        case _:
-            return False
-
-
-def _has_cdata(leaf: Node) -> bool:
-    """Return whether values in this node may stand in CDATA sections."""
-    match leaf:
-        case Value(cdata=cdata):
-            return cdata
-        case Elements(literal=literal, token=token):
-            return not (literal or token)
-        case Args(element=element):
-            return bool(element)
-        case ToolBody():
-            return True
         case _:
             return False
 
@@ -358,6 +258,7 @@ class CompiledFormat:
         anywhere: markers that open a block anywhere in content.
         detected: markers that open a block where the format is not named.
         ending: markers that open a block in unclosed reasoning, and end it.
+        quotes: by opener of text that only shows calls, the markers that close it.
         content: markers that matter outside blocks.
         closers: closing markers of all blocks, without brackets and fences.
     """
@@ -379,7 +280,7 @@ class CompiledFormat:
                 marker_set(_closers(nodes), self._nocase),
                 marked,
                 _heading(nodes[0]),
-                any(map(_has_strings, chain.from_iterable(map(_leaves, nodes)))),
+                any(map(_has_strings, chain.from_iterable(map(leaves, nodes)))),
             )
             # The first of several blocks with one opener wins, so the order in a description matters.
             for opener in begins:
@@ -398,8 +299,8 @@ class CompiledFormat:
         }
         self.anywhere = free[format.at]
         self.ending = openers - drafts if format.ends_reasoning else frozenset()
-        leaves = chain.from_iterable(map(_leaves, chain.from_iterable(format.blocks)))
-        cdata = {CDATA} if any(map(_has_cdata, leaves)) else ()
+        self._tags = quoting_tags(format)
+        self.quotes = quotation_markers(format, openers, self.anywhere)
         self.content = ContentMarkers(
             anywhere=self.anywhere,
             start=openers,
@@ -407,7 +308,7 @@ class CompiledFormat:
             spans=format.spans,
             drops=frozenset(format.drop),
             stops=frozenset(format.stop),
-            quotes=frozenset(FENCES if format.fences else ()).union(cdata),
+            quotes=self.quotes,
             nocase=self._nocase,
         )
         self.content.answers = frozenset(format.answers)
@@ -415,14 +316,14 @@ class CompiledFormat:
         self._value_ends: dict[int, ValueEnd] = {}  # by identity of the step, which exists as long as this object
 
     def lookahead(self, names: Iterable[str]) -> dict[str, Lookahead]:
-        """Return, by opener, what has to follow the opener for a block to begin.
+        """Return, by opener, what has to follow the opener for a block or a quotation to begin.
 
         Python calls without markers begin with `[`, like every link in Markdown. So a block only begins before the
         first letter of a known tool's name. The tag of a tool begins with `<`, like every other.
         """
-        lookahead: dict[str, Lookahead] = {}
-        if _ANY_TAG in self.blocks:
-            lookahead[_ANY_TAG] = known_tags(tuple(names))
+        lookahead: dict[str, Lookahead] = dict.fromkeys(self._tags, MORE_THAN_MENTIONED)
+        if ANY_TAG in self.blocks:
+            lookahead[ANY_TAG] = known_tags(tuple(names))
         if not self.format.markers:
             for nodes in self.format.blocks:
                 if isinstance(nodes[0], PyCalls):

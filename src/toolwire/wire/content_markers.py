@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from copy import copy
 
-from toolwire.wire.marker_sets import marker_set
+from toolwire.wire.marker_sets import MarkerSet, marker_set
 from toolwire.wire.syntax import END_OF_SEQUENCE, Span
 
 Markers = frozenset[str]
@@ -26,7 +26,8 @@ class ContentMarkers:
         frames: by a marker, the markers that matter from it on: a marker that begins the message, or is around
             reasoning, shows the format. Empty where the format is known.
         stops: texts after which no block begins.
-        quotes: openers of code fences and CDATA sections, which hide what is inside.
+        quotes: openers of code fences and other quotations, which hide what is inside.
+        closers: by opener of a quotation between markers, the markers that close it.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class ContentMarkers:
         spans: Iterable[Span],
         drops: Markers,
         stops: Markers,
-        quotes: Markers,
+        quotes: Mapping[str, Markers],
         nocase: bool,
     ) -> None:
         self.spans = {span.open: span for span in spans}
@@ -52,10 +53,13 @@ class ContentMarkers:
         self.frames: dict[str, ContentMarkers] = {}
         self.stops = stops
         self.after_stop = marker_set(self.ends, nocase)
-        self.quotes = quotes
+        self.quotes = frozenset(quotes)
+        self.closers: dict[str, MarkerSet] = {
+            opener: marker_set(closers, nocase) for opener, closers in quotes.items() if closers
+        }
         self._nocase = nocase
         opens = frozenset(self.spans)
-        shared = opens | self.ends | stops | quotes
+        shared = opens | self.ends | stops | self.quotes
         self._anywhere = anywhere | shared
         self._start = self.openers | self.closes | shared
         self.prose = marker_set(self._anywhere | drops, nocase)

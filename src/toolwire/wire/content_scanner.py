@@ -6,19 +6,12 @@ import re
 from collections.abc import Callable, Mapping
 
 from toolwire.events import ContentDelta, Event, ReasoningDelta
-from toolwire.wire.content_markers import ContentMarkers
-from toolwire.wire.leaf_scanners import CDATA, Leaf
+from toolwire.wire.content_markers import FENCES, ContentMarkers
+from toolwire.wire.leaf_scanners import Leaf
 from toolwire.wire.lookahead import Lookahead
-from toolwire.wire.text_buffer import TextBuffer
+from toolwire.wire.quotations import BRACKETS, Quotation, quotation
 
 _BLANK = re.compile(r"\s*")
-_RUN = {"`": re.compile("`*"), "~": re.compile("~*")}
-_CDATA_CLOSE = "]]>"
-_INFO_STOP = {"`": re.compile(r"[`\n]"), "~": re.compile(r"\n")}
-
-# Places around a code fence: outside, in the opening run, in its info string, in the body, at a line start of the body,
-# behind a run that may close it, in code that turned out to be written on one line. Or inside a CDATA section.
-_OUT, _OPENING, _INFO, _BODY, _LINE, _TAIL, _INLINE, _CDATA = range(8)
 
 
 class ContentScanner(Leaf):
@@ -26,29 +19,24 @@ class ContentScanner(Leaf):
 
     Three or more backticks or tildes at a line start open a code fence, unless another backtick follows backticks on
     the same line. A line of at least as many closes it. An end-of-sequence token is markup only if nothing but white
-    space and other such tokens follows.
-
-    In formats with CDATA sections, such a section outside a call is quoted text: it was the value of a call whose own
-    markup is damaged, or is shown, and a call inside it is none.
+    space and other such tokens follows. A call in a code fence or in any other `Quotation` is only shown.
 
     Args:
         content: the markers that matter outside blocks.
         emit: takes events.
         reasoning: the prompt had opened the reasoning.
         blank: no content but white space came before.
-        fences: respect code fences, where the format does.
+        fences: respect code fences and other quotations, where the format does.
         lookahead: by opener, what has to follow it for a block to begin.
 
     Attributes:
-        hidden_text: the text inside the fence or CDATA section that is open; None outside.
         blank: no content but white space was read.
         answering: a marker was read that opens the answer.
     """
 
     __slots__ = (
-        "_closing_fence", "_content", "_count", "_fence", "_fence_char", "_fences", "_last", "_lookahead",
-        "_marker_set", "_quotes", "_run", "_span", "_stopped", "_trail", "_wrap", "answering", "at_reasoning_start",
-        "blank", "emit", "hidden_text", "reasoning",
+        "_closing_fence", "_content", "_fences", "_last", "_lookahead", "_marker_set", "_quotation", "_quotes",
+        "_span", "_stopped", "_trail", "_wrap", "answering", "at_reasoning_start", "blank", "emit", "reasoning",
     )  # fmt: skip
 
     def __init__(
@@ -75,11 +63,8 @@ class ContentScanner(Leaf):
         self._stopped = False
         self._last = "\n"
         self._trail: list[tuple[str, bool]] = []
-        self._fence = _OUT
-        self._fence_char = ""
+        self._quotation: Quotation | None = None
         self._closing_fence = ""
-        self._count = self._run = 0
-        self.hidden_text: TextBuffer | None = None
         self._wrap: Callable[[str], Event] = ReasoningDelta if reasoning else ContentDelta
         self._choose()
 
@@ -93,7 +78,7 @@ class ContentScanner(Leaf):
         else:
             self._marker_set = content.prose_start if self.blank else content.prose
         plain = (
-            self._fence == _OUT
+            self._quotation is None
             and not self._trail
             and not self.at_reasoning_start
             and (self.reasoning or not self.blank)
@@ -117,9 +102,10 @@ class ContentScanner(Leaf):
         self._last = ""
         self._choose()
 
-    def use_markers(self, content: ContentMarkers) -> None:
+    def use_markers(self, content: ContentMarkers, lookahead: Mapping[str, Lookahead]) -> None:
         """Search for these markers from here on."""
         self._content = content
+        self._lookahead = lookahead
         self._quotes = content.quotes if self._fences else frozenset[str]()
         self._choose()
 
@@ -137,17 +123,13 @@ class ContentScanner(Leaf):
             self._text(text)
 
     def add_rejected_block(self, text: str) -> None:
-        """Add text that turned out not to be a block, and in which only code fences matter."""
-        pos, end = 0, len(text)
-        may_open = self._last == "\n" and text[:3] in self._quotes and not self.reasoning
-        run = _RUN[text[0]].match(text) if may_open and text[0] in _RUN else None
-        if run is not None and run.end() >= 3:
-            self._fence, self._fence_char, self._run, self.hidden_text = _OPENING, text[0], 0, TextBuffer()
-            while pos < end and self._fence != _OUT:
-                stop = self._in_fence(text, pos, end)
-                if self.hidden_text is not None:
-                    self.hidden_text.add(text[pos:stop])
-                pos = stop
+        """Add text that turned out not to be a block, and in which only a quotation at its beginning matters."""
+        if not self.reasoning:
+            fence = text[:3] if text[:3] in FENCES else ""
+            marker = fence or text[:1]
+            if marker in self._quotes and (marker in BRACKETS or self._last == "\n"):
+                self._quote(marker)
+                self._read_quotation(text, 0, False)
         self._text(text)
 
     def _text(self, text: str) -> None:
@@ -162,15 +144,13 @@ class ContentScanner(Leaf):
         """Read up to an opener."""
         end = len(text)
         while pos < end:
-            if self._fence != _OUT:
-                stop = self._in_fence(text, pos, end)
+            if self._quotation is not None:
+                stop = self._read_quotation(text, pos, final)
                 if stop > pos:
-                    if self.hidden_text is not None:
-                        self.hidden_text.add(text[pos:stop])
                     self._text(text[pos:stop])
                     pos = stop
-                if self._fence == _OUT:
-                    self._choose()
+                if self.waiting is not None:
+                    return pos
                 continue
             if self._trail:
                 pos, wait = self._trailing(text, pos, final)
@@ -248,9 +228,11 @@ class ContentScanner(Leaf):
             self._choose()
             self._text(text[start:stop])
             return stop
-        # A fence inside a line is inline code; three backticks in reasoning hide nothing.
-        if marker in self._quotes and not self.reasoning:
-            if self._opens_fence(marker):
+        # A fence inside a line is inline code; three backticks in reasoning hide nothing. A bracket may open a block
+        # only at the start of the message.
+        is_block = self.blank and marker in content.openers
+        if marker in content.quotes and not self.reasoning and not (is_block and marker in BRACKETS):
+            if marker in self._quotes and self._opens_quotation(marker):
                 return start
         elif marker in content.ends:
             self._trail.append((text[start:stop], True))
@@ -279,18 +261,31 @@ class ContentScanner(Leaf):
         self._text(text[start:stop])
         return stop
 
-    def _opens_fence(self, marker: str) -> bool:
-        """Enter the code fence or CDATA section that this marker opens, if it opens one."""
+    def _opens_quotation(self, marker: str) -> bool:
+        """Enter the quotation that this marker opens, if it opens one."""
         if marker == self._closing_fence:
             # Read as an opener, it would hide all calls up to the next fence.
             self._closing_fence = ""
             return False
-        if self._last != "\n" and marker != CDATA:
+        if self._last != "\n" and marker in FENCES:
             return False
-        self._fence, self._fence_char, self._run = _CDATA if marker == CDATA else _OPENING, marker[0], 0
+        self._quote(marker)
         self.quick = None
-        self.hidden_text = TextBuffer()
         return True
+
+    def _quote(self, marker: str) -> None:
+        self._quotation = quotation(marker, self._content.closers, self._content.prose)
+
+    def _read_quotation(self, text: str, pos: int, final: bool) -> int:
+        """Read on in the quotation; return the position after what was read."""
+        quoted = self._quotation
+        assert quoted is not None
+        stop = quoted.read(text, pos, final)
+        self.waiting = quoted.waiting
+        if quoted.over:
+            self._quotation = None
+            self._choose()
+        return stop
 
     def _trailing(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
         """Read on after an end-of-sequence token: markup if nothing but white space and others like it follow."""
@@ -311,75 +306,10 @@ class ContentScanner(Leaf):
         self._choose()
         return pos, False
 
-    def _in_fence(self, text: str, pos: int, end: int) -> int:
-        """Take one step through a code fence; return the position after it."""
-        c = self._fence_char
-        if self._fence == _CDATA:
-            return self._in_cdata(text, pos, end)
-        if self._fence in (_OPENING, _LINE):
-            match = _RUN[c].match(text, pos)
-            stop = match.end() if match else pos
-            self._run += stop - pos
-            if stop < end:  # else the run may continue in the next piece
-                if self._fence == _OPENING:
-                    self._fence, self._count = _INFO, self._run
-                else:
-                    self._fence = _TAIL if self._run >= self._count else _BODY
-            return stop
-        if self._fence == _BODY:
-            return self._body(text, pos, end)
-        if self._fence == _INFO:  # the rest of the opening line
-            stop_match = _INFO_STOP[c].search(text, pos)
-            if stop_match is None:
-                return end
-            if stop_match[0] == "\n":
-                self._fence, self._run = _LINE, 0
-                return stop_match.end()
-            self._fence, self.hidden_text = _INLINE, None  # code written on one line
-            return stop_match.start()
-        if self._fence == _INLINE:  # the backticks that end it
-            match = _RUN[c].match(text, pos)
-            stop = match.end() if match else pos
-            if stop < end:
-                self._fence = _OUT
-            return stop
-        newline = text.find("\n", pos)  # _TAIL: the rest of a line that may close the fence
-        stop = end if newline < 0 else newline + 1
-        if text[pos:stop].strip():
-            self._fence = _BODY
-            return pos
-        if newline >= 0:
-            self._fence, self.hidden_text = _OUT, None
-        return stop
-
-    def _in_cdata(self, text: str, pos: int, end: int) -> int:
-        """Read a CDATA section up to its end, whose brackets may have come in the piece before."""
-        # Only what joins the pieces is copied: a piece may contain a section in every few of its characters.
-        joined = "]" * self._run + text[pos : pos + 2]
-        if (at := joined.find(_CDATA_CLOSE)) >= 0:
-            stop = pos - self._run + at + len(_CDATA_CLOSE)
-        elif (at := text.find(_CDATA_CLOSE, pos)) >= 0:
-            stop = at + len(_CDATA_CLOSE)
-        else:
-            last = ("]" * self._run + text[max(pos, end - 2) : end])[-2:]
-            self._run = len(last) - len(last.rstrip("]"))
-            return end
-        self._fence, self.hidden_text = _OUT, None
-        return stop
-
-    def _body(self, text: str, pos: int, end: int) -> int:
-        """Read the body of a fence up to the next line that may close it."""
-        at = text.find("\n" + self._fence_char, pos)
-        if at >= 0 or text[end - 1] == "\n":
-            self._fence, self._run = _LINE, 0
-        return at + 1 if at >= 0 else end
-
     def finish(self) -> str:
-        """Read the end of the text; return the text inside a fence or CDATA section that was never closed, or ""."""
+        """Read the end of the text; return the text inside a quotation that was never closed, or ""."""
         for piece, is_token in self._trail:
             if not is_token:
                 self.emit(self._wrap(piece))
         self._trail.clear()
-        # The closing run may end the text, without the newline that would have ended the fence.
-        closed = self._fence in (_TAIL, _LINE) and self._run >= self._count
-        return self.hidden_text.take() if self.hidden_text is not None and not closed else ""
+        return self._quotation.unclosed() if self._quotation is not None else ""

@@ -71,7 +71,7 @@ def _merge(formats: Iterable[WireFormat], known_tools: bool, calls: bool) -> Mer
     anywhere: set[str] = set()
     start: set[str] = set()
     ending: set[str] = set()  # openers that some format lets end the reasoning
-    quotes = set(FENCES)
+    quotes: dict[str, frozenset[str]] = dict.fromkeys(FENCES, frozenset())
     for wire in formats:
         for span in wire.spans:
             if not span.prose:
@@ -87,7 +87,8 @@ def _merge(formats: Iterable[WireFormat], known_tools: bool, calls: bool) -> Mer
             owners.setdefault(opener.lower(), []).append((wire, opener))
             (anywhere if opener in compiled.anywhere else start).add(opener)
         ending |= compiled.ending & compiled.detected
-        quotes |= compiled.content.quotes
+        for opener, closers in compiled.quotes.items():
+            quotes[opener] = quotes.get(opener, frozenset()) | closers
     content = ContentMarkers(
         anywhere=frozenset(anywhere),
         start=frozenset(start),
@@ -95,7 +96,7 @@ def _merge(formats: Iterable[WireFormat], known_tools: bool, calls: bool) -> Mer
         spans=spans.values(),
         drops=frozenset(),
         stops=frozenset(),
-        quotes=frozenset(quotes),
+        quotes={opener: closers for opener, closers in quotes.items() if not (closers and opener.lower() in owners)},
         nocase=any(wire.nocase for wire in formats),
     )
     content.answers = frozenset(marker for wire in formats for marker in wire.answers)

@@ -25,7 +25,8 @@ _NAME = re.compile(r"""[^\s<>{}()\[\]"'=,;|｜\x00-\x1f\x7f]*""")
 _PHRASE = re.compile(r"[^<>\x00-\x1f\x7f]*")
 
 CDATA = "<![CDATA["
-CDATA_END = MarkerSet(frozenset({"]]>"}))
+CDATA_CLOSE = "]]>"
+CDATA_END = MarkerSet(frozenset({CDATA_CLOSE}))
 CDATA_SPECIAL = re.compile(r"\]").search
 """Opener and closer of a section of literal text, and a search for the first character of the closer."""
 

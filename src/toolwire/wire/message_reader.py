@@ -204,7 +204,8 @@ class MessageReader:
         self._state.probing = self._state.competing = self.decided = False
         if self._state.options.shared:  # the blocks after this one may have other shapes
             self._state.compiled = compile_format(after_first_call(self.wire, self._state.options.shared))
-            self._content.use_markers(self._state.compiled.content)
+            compiled = self._state.compiled
+            self._content.use_markers(compiled.content, compiled.lookahead(self._state.options.tools))
 
     @property
     def complete_calls(self) -> int:
@@ -347,17 +348,17 @@ class MessageReader:
 
 
 def hidden_by_fence(hidden: str, position: int) -> Iterator[ProblemFound]:
-    """Yield the problem that an unclosed fence or CDATA section hid calls, if any of its text was fed.
+    """Yield the problem that an unclosed fence or other quotation hid calls, if any of its text was fed.
 
     Args:
-        hidden: the text inside the fence or section.
+        hidden: the text inside the quotation.
         position: where the text ended, in characters; text before the first one was in the prompt.
     """
     hidden = hidden[max(0, len(hidden) - max(0, position)) :]  # the rest is in the prompt
     if hidden:
         why = (
-            "A code fence or CDATA section was opened and never closed. The tool call inside it was not read. "
-            "Write tool calls outside both."
+            "A code fence, a CDATA section, a string of JSON or the tag of a parameter or result was opened and never "
+            "closed. The tool call inside it was not read. Write tool calls outside such text."
         )
         yield ProblemFound(Problem("hidden_by_fence", position - len(hidden), hidden, why))
 

@@ -71,6 +71,7 @@ _CODE_BEFORE = re.compile(
     r"""
       \b(?:def|class|func|function|fn|import) \s+ \Z
     | (?:^|\n) [ \t]* (?:\#|//|--) [^\n]* \Z
+    | <!-- (?:(?!-->)[\s\S])* \Z | /\* (?:(?!\*/)[\s\S])* \Z
     | ~~ \Z
     | \b(?:not|never|without|avoid|\w+n['’]t) \s (?:\w+\s){0,2} [`(*"']* \Z
     """,
@@ -78,9 +79,14 @@ _CODE_BEFORE = re.compile(
 )
 _CODE_BEHIND = re.compile(r"[`)*]*\s*(?:->|=>|→|⇒|==|#\s*=>)|~~")
 
-RESULT_TAG = r"<[|｜]?[\w:▁-]{0,40}(?:tool|function|call)s?[\w:▁-]{0,20}(?:response|result|output)[\w:▁-]{0,40}[|｜]?>"
+# Tokens such as `<|tool_response_end|>` and `<tool_response|>` close a result.
+RESULT_TAG = (
+    r"<(?![^<>]{0,80}(?<![a-zA-Z])(?:end|END)(?![a-zA-Z])|\w{1,80}[|｜]>)"
+    r"[|｜]?[\w:▁-]{0,40}(?:tool|function|call)s?[\w:▁-]{0,20}(?:response|result|output)[\w:▁-]{0,40}[|｜]?>"
+)
 """A pattern of the opening tags and tokens with which a tool's result begins."""
-_IN_RESULT = re.compile(RESULT_TAG + r"[^<]*\Z", re.IGNORECASE)
+_RESULT_ENDS = r"[<\[][|｜]?/?[\w:▁-]{0,40}(?:response|result|output)[\w:▁-]{0,40}[|｜]?[>\]]"
+_IN_RESULT = re.compile(rf"(?:{RESULT_TAG}|\[TOOL_RESULTS?\])(?:(?!{_RESULT_ENDS})[\s\S])*\Z", re.IGNORECASE)
 
 
 def declines(behind: str) -> bool:

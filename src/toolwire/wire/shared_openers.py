@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from toolwire.wire.compiled_format import TEXT, Block, Markers, Step, compile_format, first, first_of
+from toolwire.wire.compiled_format import Block, Step, compile_format
 from toolwire.wire.leaf_scanners import begins_name
 from toolwire.wire.marker_sets import marker_set
+from toolwire.wire.node_markers import TEXT, Markers, first, first_of
 from toolwire.wire.syntax import AnyOrder, Call, JsonCall, Lit, Many, Name, Node, OneOf, Params, WireFormat
 
 _OBJECT = "{"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from toolwire.wire.compiled_format import TEXT, first
 from toolwire.wire.content_markers import FENCES
+from toolwire.wire.node_markers import TEXT, first
 from toolwire.wire.syntax import Call, Lit, Many, Name, Node, OneOf, WireFormat
 
 _Shape = tuple[Node, ...]

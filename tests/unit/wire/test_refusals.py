@@ -149,6 +149,10 @@ SHOWN_AS_CODE = [
         "// {}",
         "a\n-- see {}",
         "~~{}~~",
+        "<!--\n {} -->",
+        "/* a\n{} */",
+        "<tool_response><b>5</b> {}",
+        "[TOOL_RESULTS] {} [/TOOL_RESULTS]",
     ),
     *("{} -> 5", "`{}` → 5", "{} => 5", "{} == 5", "{}  # => 5"),
 ]
@@ -162,6 +166,13 @@ MEANT = [
     ),
     *("No problem, {}", "Let me see {} to find out.", "不错，{}", "The non-empty one: {}", "It was not there. {}"),
     *("I do this now: {}", "# Weather\n{}", "{}\n# the end", "define {}", "This is what I do -- {}", "{} > 5"),
+    *(
+        "<!-- a --> {}",
+        "/* a */ {}",
+        "<tool_response>5</tool_response> {}",
+        "<|tool_response_start|>5<|tool_response_end|>{}",
+    ),
+    *("<|tool_response>5<tool_response|>{}", "[TOOL_RESULTS]5[/TOOL_RESULTS]{}"),
 ]
 """Texts with a call in which nothing is about the call."""
 

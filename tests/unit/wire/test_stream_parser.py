@@ -180,9 +180,15 @@ def test_arguments_may_come_before_the_name() -> None:
 
 
 def test_fallback_does_not_join_text_across_reasoning() -> None:
-    text = '{"name": "f", "arguments": {"s": "a <think>b</think> c"}}'
+    text = '{"name": "f", "arguments": {"s": <think>b</think> "c"}}'
     read = parse(text, format="hermes", tools=[ARGUMENTS], fallback="whole_message")
     assert read.tool_calls == ()
+
+
+def test_a_string_of_json_may_mention_reasoning() -> None:
+    text = '{"name": "f", "arguments": {"s": "a <think>b</think> c"}}'
+    read = parse(text, format="hermes", tools=[ARGUMENTS], fallback="whole_message")
+    assert [call.arguments for call in read.tool_calls] == [{"s": "a <think>b</think> c"}]
 
 
 def test_fallback_drops_problems_of_the_text_it_reads() -> None:
