@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 EXTRAS = {
+    "aiohttp": "gateway",
     "anyio": "agent",
     "botocore": "bedrock",
     "dbos": "durable",
@@ -19,17 +20,20 @@ EXTRAS = {
     "genai_prices": "prices",
     "httpx": "agent",
     "httpx2": "mcp",
+    "limits": "gateway",
     "huggingface_hub": "local",
     "mcp": "mcp",
     "mcp_types": "mcp",
     "openapi_spec_validator": "openapi",
     "opentelemetry": "otel",
+    "prometheus_client": "gateway",
     "prompt_toolkit": "chat",
     "re2": "agent",
     "starlette": "mcp",
     "uvicorn": "mcp",
     "xllamacpp": "local",
     "yaml": "openapi",
+    "zstandard": "gateway",
 }
 """The extra that installs each optional module."""
 

@@ -212,9 +212,9 @@ def test_invalid_token_is_an_error(token: str) -> None:
 
 
 def test_server_on_all_addresses_accepts_configured_hosts_alone() -> None:
-    assert http_server.own_hosts("0.0.0.0", 8000) == {"0.0.0.0:8000"}
-    assert http_server.own_hosts("127.0.0.1", 80) >= {"localhost", "localhost:80", "[::1]:80"}
-    assert http_server.own_hosts("::1", 8000) == {"[::1]:8000", "127.0.0.1:8000", "localhost:8000"}
+    assert own_hosts("0.0.0.0", 8000) == {"0.0.0.0:8000"}
+    assert own_hosts("127.0.0.1", 80) >= {"localhost", "localhost:80", "[::1]:80"}
+    assert own_hosts("::1", 8000) == {"[::1]:8000", "127.0.0.1:8000", "localhost:8000"}
 
 
 async def _opened(raw: httpx2.AsyncClient, at: Listening) -> dict[str, str]:

@@ -18,21 +18,30 @@ from toolwire.client.aws_signature import region, signed_headers
 from toolwire.client.endpoints import ENDPOINTS, Endpoint
 from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
 from toolwire.client.extraction import ExtractOptions, extract
-from toolwire.client.response_body import MAX_ERROR_BODY, MAX_STREAM, beginning, limited, without_secrets
+from toolwire.client.hidden_secrets import hidden_in, without_secrets_in
+from toolwire.client.response_body import (
+    MAX_ERROR_BODY,
+    MAX_STREAM,
+    beginning,
+    error_message,
+    json_of,
+    limited,
+    model_names,
+    without_secrets,
+)
 from toolwire.client.transport import HttpTransport, Retry
 from toolwire.errors import ConfigurationError, ProviderError
-from toolwire.events import Event, ProblemFound, collect, replay
-from toolwire.messages import Content, Message, ParsedResponse, Problem
+from toolwire.events import Event, collect, replay
+from toolwire.messages import Content, Message, ParsedResponse
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.inert_request import inert_for_template
 from toolwire.providers.message_parts import Json
 from toolwire.providers.model_settings import ModelOptions, RequestAdditions, patched
-from toolwire.providers.parsing import Merging, merge_text
+from toolwire.providers.parsing import AnswerReader, merge_text
 from toolwire.providers.request import AskOptions, ChatRequest, Notes, RequestOptions, result_texts
 from toolwire.runtime.blocking import iterate_blocking, run_blocking
 from toolwire.schema.output_type import output_type_of
-from toolwire.text.json_text import is_nested_too_deeply
 from toolwire.text.suggest import check_options
 from toolwire.text.tokens import PER_TOKEN, TokenCount, estimate_message_tokens, estimate_tokens
 from toolwire.tools import ToolDefinition, definitions
@@ -183,13 +192,14 @@ class Client:
                 for event in replay(await self._refused(answer, tools, id_seed, additions)):
                     yield event
                 return
-            reader = _Reader(self, self._text_options(request, tools, id_seed))
+            reading = self._text_options(request, tools, id_seed)
+            reader = AnswerReader(self.api, reads_text=self.text_format is not None, **reading)
             secrets = self._secrets(additions)
             async for piece in limited(answer.body, MAX_STREAM, answer.status):
                 for event in reader.feed(piece):
-                    yield _without_secrets(event, secrets)
+                    yield without_secrets_in(event, secrets)
             for event in reader.finish():
-                yield _without_secrets(event, secrets)
+                yield without_secrets_in(event, secrets)
 
     async def ask(
         self,
@@ -207,24 +217,40 @@ class Client:
         async with self._transport.open(self._request(body, additions, stream=False)) as answer:
             if not answer.good:
                 return await self._refused(answer, tools, id_seed, additions)
-            data = _json(await answer.read())
+            data = json_of(await answer.read())
         if not isinstance(data, dict):
             raise ProviderError(f"{self.api.name} did not answer with a JSON object", status=answer.status)
         response = self.api.decode_response(data, tools=tools, id_seed=id_seed)
         if response.problems:
             secrets = self._secrets(additions)
-            response = replace(response, problems=tuple(_hidden(problem, secrets) for problem in response.problems))
+            response = replace(response, problems=tuple(hidden_in(problem, secrets) for problem in response.problems))
         if self.text_format is None:
             return response
         return collect(merge_text(replay(response), **self._text_options(request, tools, id_seed)), raw=data)
 
+    def encode_request(
+        self, request: ChatRequest, *, model: str = "", stream: bool = False, notes: Notes | None = None
+    ) -> Json:
+        """Return the body that is sent for a request, with the settings and additions of the client.
+
+        See `ProviderApi.encode_request` for the errors; `model` is "" for the client's own.
+        """
+        request = replace(request.with_defaults(self._additions.settings), model=model or self.model)
+        return self._body(request, None, stream, notes, self._additions)
+
     def open(
-        self, body: Mapping[str, Any], *, stream: bool = False, extra_headers: Mapping[str, str] | None = None
+        self,
+        body: Mapping[str, Any],
+        *,
+        model: str = "",
+        stream: bool = False,
+        extra_headers: Mapping[str, str] | None = None,
     ) -> AbstractAsyncContextManager[HttpAnswer]:
         """Send a body of the API as it is; for programs that read the answer's bytes themselves.
 
         Args:
             body: the body, in the API's own form.
+            model: the model, for APIs that name it in the address; "" for the client's own.
             stream: whether the body asks for a stream, for APIs that say so in the address.
             extra_headers: headers of this request besides the client's own.
 
@@ -233,7 +259,26 @@ class Client:
             ProviderError: see `Transport.open`. An answer that is an error is not raised.
         """
         additions = RequestAdditions.of(None, None, extra_headers).over(self._additions)
-        return self._transport.open(self._request(dict(body), additions, stream=stream))
+        return self._transport.open(self._request(dict(body), additions, stream=stream, model=model))
+
+    def without_secrets(self, text: str) -> str:
+        """Return a text of the server in which no key and no secret header of the client appears."""
+        return without_secrets(text, self._secrets(self._additions))
+
+    async def list_models(self) -> list[str]:
+        """Return the names of the server's models; none for an API that has no list.
+
+        Raises:
+            ProviderError: the server cannot be reached, or refuses.
+        """
+        path = self._endpoint.models
+        if not path:
+            return []
+        request = replace(self._request({}, self._additions, stream=False, path=path), body=b"", method="GET")
+        async with self._transport.open(request) as answer:
+            if not answer.good:
+                await self._refused(answer, (), "", self._additions)
+            return model_names(json_of(await answer.read()))
 
     async def count_tokens(
         self,
@@ -267,7 +312,7 @@ class Client:
         async with self._transport.open(self._request(body, additions, stream=False, path=endpoint.path)) as answer:
             if not answer.good:
                 await self._refused(answer, tools, "", additions)
-            data = _json(await answer.read())
+            data = json_of(await answer.read())
         tokens = data.get(endpoint.tokens) if isinstance(data, dict) else None
         if not isinstance(tokens, int):
             raise ProviderError(f"{self.api.name} did not count the tokens", status=answer.status)
@@ -378,20 +423,23 @@ class Client:
     def _body(
         self, request: ChatRequest, tools: Any, stream: bool, notes: Notes | None, additions: RequestAdditions
     ) -> Json:
-        request, tools = inert_for_template(request, tools, self.model)
-        body = self.api.encode_request(request, tools=tools or None, model=self.model, stream=stream, notes=notes)
+        model = request.model or self.model
+        request, tools = inert_for_template(request, tools, model)
+        body = self.api.encode_request(request, tools=tools or None, model=model, stream=stream, notes=notes)
         if stream and self._endpoint.counts_streams:
             # Without it the server reports no tokens, and a budget would count nothing.
             body["stream_options"] = {"include_usage": True, **body.get("stream_options", {})}
         return patched(body, additions.extra_body)
 
-    def _request(self, body: Json, additions: RequestAdditions, *, stream: bool, path: str = "") -> HttpRequest:
+    def _request(
+        self, body: Json, additions: RequestAdditions, *, stream: bool, path: str = "", model: str = ""
+    ) -> HttpRequest:
         endpoint = self._endpoint
         path = path or (stream and endpoint.stream_path) or endpoint.path
         base = self._base
         if endpoint.signed:
             base = base.replace("{region}", region())
-        url = base + path.replace("{model}", quote(self.model, safe=""))
+        url = base + path.replace("{model}", quote(model or self.model, safe=""))
         data = json.dumps({key: value for key, value in body.items() if key not in endpoint.omit}).encode()
         headers = {"content-type": "application/json", **dict(endpoint.headers), **additions.extra_headers}
         if betas := endpoint.betas_of(body):
@@ -435,15 +483,12 @@ class Client:
             ProviderError: the server refuses the request.
         """
         body = await beginning(answer.body, MAX_ERROR_BODY)
-        data = _json(body)
+        data = json_of(body)
         error = data.get("error") if isinstance(data, dict) else None
         if isinstance(error, Mapping) and "failed_generation" in error and isinstance(data, dict):
             return self.api.decode_response(data, tools=tools, id_seed=id_seed)
-        message = error.get("message") if isinstance(error, Mapping) else error
-        if not message and isinstance(data, dict):
-            message = data.get("message")
         # Secrets are hidden before the text is truncated: otherwise the first part of one could remain at its end.
-        text = str(message or body.decode("utf-8", "replace"))[: MAX_ERROR_BODY >> 2]
+        text = error_message(body)[: MAX_ERROR_BODY >> 2]
         text = without_secrets(text, self._secrets(additions))[:MAX_ERROR]
         raise ProviderError(f"{self.api.name} answered {answer.status}: {text}", status=answer.status)
 
@@ -455,45 +500,6 @@ class Client:
         return {"key": self._secret(additions), **headers}
 
 
-class _Reader:
-    """Reads the events of a streamed answer, and the calls in its text."""
-
-    def __init__(self, client: Client, options: ParseOptions) -> None:
-        self._decoder = client.api.stream_decoder(tools=options.get("tools", ()), id_seed=options.get("id_seed", ""))
-        self._merging = None if client.text_format is None else Merging(**options)
-
-    def feed(self, piece: bytes) -> Iterator[Event]:
-        return self._merged(self._decoder.feed(piece))
-
-    def finish(self) -> Iterator[Event]:
-        yield from self._merged(self._decoder.finish())
-        if self._merging is not None:
-            yield from self._merging.finish()
-
-    def _merged(self, events: Iterable[Event]) -> Iterator[Event]:
-        for event in events:
-            yield from (event,) if self._merging is None else self._merging.feed(event)
-
-
 def _offered(request: ChatRequest, tools: Any) -> list[ToolDefinition]:
     """Return the tools of a request: those of the argument, else those of the conversation."""
     return list(definitions(tools).values()) or list(request.tools)
-
-
-def _json(body: bytes) -> Any:
-    """Return the JSON value of a body; None if it is not JSON, or is nested too deeply to be read."""
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    return None if is_nested_too_deeply(value, body) else value
-
-
-def _without_secrets(event: Event, secrets: Mapping[str, str]) -> Event:
-    return ProblemFound(_hidden(event.problem, secrets)) if isinstance(event, ProblemFound) else event
-
-
-def _hidden(problem: Problem, secrets: Mapping[str, str]) -> Problem:
-    """Return a problem without secrets: its message may quote the server, and its text is the server's."""
-    message, raw = without_secrets(problem.message, secrets), without_secrets(problem.raw, secrets)
-    return replace(problem, message=message, raw=raw)

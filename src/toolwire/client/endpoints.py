@@ -43,6 +43,7 @@ class Endpoint:
         counts_streams: the server reports the tokens of a stream only if `stream_options` asks for them.
         betas: values of the header `anthropic-beta`, by the types of the edits in `context_management` that need them.
         count: where tokens are counted before a request; None if the API does not count them.
+        models: the path of the list of models; "" for none.
     """
 
     base_url: str = ""
@@ -58,6 +59,7 @@ class Endpoint:
     counts_streams: bool = False
     betas: tuple[tuple[str, str], ...] = ()
     count: CountEndpoint | None = None
+    models: str = "/models"
 
     def betas_of(self, body: Mapping[str, Any]) -> list[str]:
         """Return the features of a body that the service takes only if a header names them."""
@@ -80,6 +82,7 @@ _GEMINI = Endpoint(
     prices="google",
     # https://ai.google.dev/api/tokens
     count=CountEndpoint("/v1beta/models/{model}:countTokens", "totalTokens", wrapper="generateContentRequest"),
+    models="/v1beta/models",
 )
 ENDPOINTS = {
     "openai_chat": _Compatible("https://api.openai.com/v1", key=("OPENAI_API_KEY",), prices="openai"),
@@ -98,6 +101,7 @@ ENDPOINTS = {
     "anthropic_messages": Endpoint(
         "https://api.anthropic.com",
         "/v1/messages",
+        models="/v1/models",
         key=("ANTHROPIC_API_KEY",),
         header="x-api-key",
         prefix="",
@@ -124,10 +128,13 @@ ENDPOINTS = {
         omit=("modelId",),
         signed=True,
         prices="aws",
+        models="",
     ),
     "mistral": Endpoint("https://api.mistral.ai/v1", key=("MISTRAL_API_KEY",), prices="mistral"),
-    "cohere": Endpoint("https://api.cohere.com", "/v2/chat", key=("COHERE_API_KEY", "CO_API_KEY"), prices="cohere"),
-    "ollama": Endpoint("http://localhost:11434", "/api/chat", key=("OLLAMA_API_KEY",)),
+    "cohere": Endpoint(
+        "https://api.cohere.com", "/v2/chat", key=("COHERE_API_KEY", "CO_API_KEY"), prices="cohere", models="/v1/models"
+    ),
+    "ollama": Endpoint("http://localhost:11434", "/api/chat", key=("OLLAMA_API_KEY",), models="/api/tags"),
     "groq": _Compatible("https://api.groq.com/openai/v1", key=("GROQ_API_KEY",), prices="groq"),
     "deepseek": _Compatible("https://api.deepseek.com", key=("DEEPSEEK_API_KEY",), prices="deepseek"),
     "xai": _Compatible("https://api.x.ai/v1", key=("XAI_API_KEY",), prices="x-ai"),

@@ -17,6 +17,7 @@ class HttpRequest:
     url: str
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    method: str = "POST"
 
 
 @dataclass(slots=True)

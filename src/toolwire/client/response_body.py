@@ -5,12 +5,14 @@ The bodies of a broken or hostile server end here: they do not fill the memory o
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from toolwire.errors import ProviderError
+from toolwire.text.json_text import is_nested_too_deeply
 
 MAX_BODY = 64 << 20
 """Maximum size of a whole response, in bytes."""
@@ -51,16 +53,32 @@ async def unpacked(response: _Response) -> AsyncIterator[bytes]:
         for at in range(0, len(response.content), _STEP):
             yield response.content[at : at + _STEP]
         return
-    encoding = response.headers.get("content-encoding", "").strip().lower()
+    encoding = response.headers.get("content-encoding", "")
+    async for piece in unpacked_pieces(response.aiter_raw(), encoding, response.status_code):
+        yield piece
+
+
+async def unpacked_pieces(pieces: AsyncIterator[bytes], encoding: str, status: int) -> AsyncIterator[bytes]:
+    """Yield the pieces of a body, unpacked in pieces of bounded size.
+
+    Args:
+        pieces: the body as it arrives.
+        encoding: the header `content-encoding`.
+        status: the status of the response, for errors.
+
+    Raises:
+        ProviderError: the body is compressed in a way that no request accepts, or is not what the header says.
+    """
+    encoding = encoding.strip().lower()
     if encoding in ("", "identity"):
-        async for piece in response.aiter_raw():
+        async for piece in pieces:
             yield piece
         return
     if encoding not in ("gzip", "x-gzip", "deflate"):
         # Several compressions one inside the other unpack to a million times their size.
         raise ProviderError(f"the answer is compressed as {encoding!r:.60}, which was not requested")
-    unpacker = _Unpacker(response.status_code)
-    async for piece in response.aiter_raw():
+    unpacker = _Unpacker(status)
+    async for piece in pieces:
         for part in unpacker.feed(piece):
             yield part
 
@@ -111,6 +129,39 @@ async def beginning(pieces: AsyncIterator[bytes], limit: int) -> bytes:
         if len(body) >= limit:
             break
     return bytes(body[:limit])
+
+
+def json_of(body: bytes) -> Any:
+    """Return the JSON value of a body; None if it is not JSON, or is nested too deeply to be read."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return None if is_nested_too_deeply(value, body) else value
+
+
+def error_message(body: bytes) -> str:
+    """Return the message in the body of an error of any API; the body's text if there is none."""
+    value = json_of(body)
+    if isinstance(value, list) and value:  # a stream of Gemini
+        value = value[0]
+    if isinstance(value, Mapping):
+        error = value.get("error")
+        for message in (error.get("message") if isinstance(error, Mapping) else error, value.get("message")):
+            if message:
+                return str(message)
+    return body.decode("utf-8", "replace")
+
+
+def model_names(listed: Any) -> list[str]:
+    """Return the names in a list of models of any API; none for anything else."""
+    models = (listed.get("data") or listed.get("models")) if isinstance(listed, Mapping) else None
+    names: list[str] = []
+    for model in models if isinstance(models, list) else ():
+        if isinstance(model, Mapping):
+            name = model.get("id") or model.get("name")
+            names += [name.removeprefix("models/")] if isinstance(name, str) else []
+    return names
 
 
 def without_secrets(text: str, secrets: Mapping[str, str]) -> str:

@@ -144,7 +144,7 @@ class HttpTransport:
         client = self._client_of_loop()
         try:
             headers = {"accept-encoding": ENCODINGS, **request.headers}
-            built = client.build_request("POST", request.url, content=request.body, headers=headers)
+            built = client.build_request(request.method, request.url, content=request.body, headers=headers)
         except (httpx.InvalidURL, UnicodeEncodeError) as error:
             raise ProviderError(f"no request can be made to {request.url!r}: {type(error).__name__}") from error
         response = await self._sent(client, built)

@@ -35,6 +35,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from toolwire.config.gateway_tables import GatewayTable
 from toolwire.config.toml_source import read_text, read_toml, refused, toml_line
 from toolwire.errors import ConfigurationError
 from toolwire.policy.rule_tables import PolicyTable, TierName
@@ -362,6 +363,7 @@ class Configuration(_Strict):
     teams: dict[str, AgentTeamConfig] = Field(default_factory=dict)
     policy: PolicyTable = Field(default_factory=PolicyTable)
     mcp: dict[str, Any] = Field(default_factory=dict)
+    gateway: GatewayTable = Field(default_factory=GatewayTable)
 
     def chain(self, agent: str) -> tuple[ModelProfile, ...]:
         """Return the profile of an agent, and those that answer where its model fails."""
@@ -377,6 +379,8 @@ class Configuration(_Strict):
         yield from self._dangling_profiles()
         yield from self._dangling_agents()
         yield from self._dangling_teams()
+        for keys, profile in self.gateway.dangling(self.profiles):
+            yield keys, _missing("profile", profile, self.profiles)
 
     def _dangling_profiles(self) -> Iterator[tuple[list[str], str]]:
         for name, profile in self.profiles.items():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import ipaddress
 import re
 import secrets
 import socket
@@ -28,6 +27,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from toolwire.errors import ConfigurationError
 from toolwire.mcp.server import CURRENT_SESSION, McpService, McpSession, has_duplicate_keys
+from toolwire.runtime.local_http import header_value, is_foreign, listen, own_hosts
 
 PATH = "/mcp"
 MAX_BODY = 4 << 20
@@ -104,7 +104,7 @@ async def serve_http(
     options = options or HttpOptions()
     if options.token and not _TOKEN.fullmatch(options.token):
         raise ConfigurationError(f"a token has at least {MIN_TOKEN} letters, digits or -._~+/=, and nothing else")
-    listener = _listener(options)
+    listener = listen(options.host, options.port)
     port = listener.getsockname()[1]
     token = secrets.token_urlsafe(32) if options.token == "" else options.token
     hosts = own_hosts(options.host, port) | {host.lower() for host in options.hosts}
@@ -203,27 +203,6 @@ async def _run_server(server: uvicorn.Server, listener: socket.socket) -> None:
         raise
 
 
-def _listener(options: HttpOptions) -> socket.socket:
-    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    try:
-        return socket.create_server((options.host, options.port), family=family)
-    except (OSError, OverflowError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ConfigurationError(f"cannot listen on {options.host} port {options.port}: {reason}") from error
-
-
-def own_hosts(host: str, port: int) -> frozenset[str]:
-    """Return the names that requests may give as the host of a server that listens there."""
-    names = {f"[{host}]" if ":" in host else host}
-    try:
-        loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        loopback = host == "localhost"
-    if loopback:
-        names |= {"127.0.0.1", "localhost", "[::1]"}
-    return frozenset({f"{name}:{port}" for name in names} | (names if port == 80 else set()))
-
-
 class Guard:
     """ASGI application that refuses requests from elsewhere, and finds each client's session."""
 
@@ -252,8 +231,8 @@ class Guard:
         if (refusal := self._refusal(scope, headers)) is not None:
             await _answer(send, *refusal)
             return
-        session_id = _only(headers, _SESSION)
-        protocol = _only(headers, "mcp-protocol-version")
+        session_id = header_value(headers, _SESSION)
+        protocol = header_value(headers, "mcp-protocol-version")
         client = self._sessions.get(session_id)
         if client is None and not session_id and (not protocol or protocol in HANDSHAKE_PROTOCOL_VERSIONS):
             client = self._service.open_session()
@@ -261,7 +240,7 @@ class Guard:
 
         async def send_with_session(message: Any) -> None:
             if message["type"] == "http.response.start" and client is not None and not session_id:
-                self._sessions[_only(list(message.get("headers", ())), _SESSION)] = client
+                self._sessions[header_value(list(message.get("headers", ())), _SESSION)] = client
             await send(message)
 
         try:
@@ -280,24 +259,16 @@ class Guard:
     def _refusal(self, scope: Any, headers: list[tuple[bytes, bytes]]) -> tuple[int, str] | None:
         if sum(len(key) + len(value) for key, value in headers) > MAX_HEADERS:
             return 431, f"The headers have more than {MAX_HEADERS} bytes."
-        if _only(headers, "host").lower() not in self._hosts:
+        if header_value(headers, "host").lower() not in self._hosts:
             return 421, "This server is not the host that the request names."
-        origin = _only(headers, "origin")
-        if (origin and origin.lower() not in self._origins) or (
-            not origin and _only(headers, "sec-fetch-site") not in ("", "same-origin", "none")
-        ):
+        if is_foreign(header_value(headers, "origin"), header_value(headers, "sec-fetch-site"), self._origins):
             return 403, "Pages of other origins may not send requests to this server."
-        if self._token is not None and not hmac.compare_digest(_only(headers, "authorization").encode(), self._token):
+        authorization = header_value(headers, "authorization").encode()
+        if self._token is not None and not hmac.compare_digest(authorization, self._token):
             return 401, "The token is missing or wrong: send it as Authorization: Bearer."
         if scope["path"] != PATH:
             return 404, f"There is nothing here but {PATH}."
         return None
-
-
-def _only(headers: list[tuple[bytes, bytes]], name: str) -> str:
-    """Return the value of a header; "" if it is missing, "," if it appears more than once."""
-    values = [value.decode("latin-1") for key, value in headers if key.decode("latin-1").lower() == name]
-    return values[0] if len(values) == 1 else "," if values else ""
 
 
 def _with_deadline(receive: Any) -> Any:

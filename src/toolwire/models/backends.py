@@ -143,7 +143,7 @@ class ApiBackend:
         self.model = client.model
         self.api = client.api.name
         self.price_provider = client.price_provider
-        self._client = client
+        self.client = client
         self._streamed = streamed
         self._additions = RequestAdditions.of(**options)
 
@@ -153,7 +153,7 @@ class ApiBackend:
         call = RequestAdditions(extra_body=options.extra_body, extra_headers=options.extra_headers)
         additions = call.over(self._additions)
         send = partial(
-            self._client.stream if self._streamed else self._whole,
+            self.client.stream if self._streamed else self._whole,
             with_settings,
             tools=request.tools,
             notes=options.notes,
@@ -167,7 +167,7 @@ class ApiBackend:
 
     async def _whole(self, request: ChatRequest, **options: Any) -> AsyncGenerator[Event]:
         """Yield the events of a whole answer, once it is there."""
-        for event in replay(await self._client.ask(request, **options)):
+        for event in replay(await self.client.ask(request, **options)):
             yield event
 
 

@@ -143,6 +143,34 @@ class Merging:
         return self._merger.text(events, self._before)
 
 
+class AnswerReader:
+    """Reads the bytes of a streamed answer as events, with the calls in its text.
+
+    Args:
+        api: the API of the answer.
+        reads_text: whether calls in the text are read.
+        options: options for the text; see `StreamParser`.
+    """
+
+    def __init__(self, api: ProviderApi, *, reads_text: bool = True, **options: Unpack[ParseOptions]) -> None:
+        self._decoder = api.stream_decoder(tools=options.get("tools", ()), id_seed=options.get("id_seed", ""))
+        self._merging = Merging(**options) if reads_text else None
+
+    def feed(self, piece: bytes) -> list[Event]:
+        """Return the events that the next piece makes certain."""
+        return self._merged(self._decoder.feed(piece))
+
+    def finish(self) -> list[Event]:
+        """End the answer and return the remaining events, `Finish` last."""
+        events = self._merged(self._decoder.finish())
+        return events if self._merging is None else [*events, *self._merging.finish()]
+
+    def _merged(self, events: list[Event]) -> list[Event]:
+        if self._merging is None:
+            return events
+        return [merged for event in events for merged in self._merging.feed(event)]
+
+
 class _Merger:
     """Collects the calls of the text until the native ones are known."""
 

@@ -1,0 +1,21 @@
+"""Events and problems of an answer without the secrets of the request that a server may quote in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from toolwire.client.response_body import without_secrets
+from toolwire.events import Event, ProblemFound
+from toolwire.messages import Problem
+
+
+def without_secrets_in(event: Event, secrets: Mapping[str, str]) -> Event:
+    """Return an event without secrets; `secrets` has them by the names that replace them."""
+    return ProblemFound(hidden_in(event.problem, secrets)) if isinstance(event, ProblemFound) else event
+
+
+def hidden_in(problem: Problem, secrets: Mapping[str, str]) -> Problem:
+    """Return a problem without secrets: its message may quote the server, and its text is the server's."""
+    message, raw = without_secrets(problem.message, secrets), without_secrets(problem.raw, secrets)
+    return replace(problem, message=message, raw=raw)

@@ -1,0 +1,77 @@
+"""The tables of the gateway in a TOML file.
+
+[gateway]
+port = 4100
+
+[gateway.models.coder]
+profile = "coder"
+fallback = ["cloud"]
+context = 32768
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class GatewayModelTable(_Strict):
+    """A model that the gateway offers, by the name that clients ask for; `*` in the name stands for any text.
+
+    Attributes:
+        profile: its model, of `[profiles]`; the profile of the same name without it.
+        shares: profiles that answer in turn, each with its share of the requests, in place of `profile`.
+        fallback: profiles that are asked, in order, where none of these answers; by default those of the profile.
+        calls_in_text: the wire format of calls that the model writes into its text; "auto" for any, "none" for none. By
+            default "auto" for servers of open models, and "none" for providers of their own models.
+        context: the number of tokens that fit into the model.
+    """
+
+    profile: str = ""
+    shares: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
+    fallback: tuple[str, ...] | None = None
+    calls_in_text: str | None = None
+    context: Annotated[int, Field(ge=1)] | None = None
+
+    def profiles_of(self, name: str) -> tuple[str, ...]:
+        """Return the profiles that answer, without those that are asked where they fail."""
+        return tuple(self.shares) or (self.profile or name,)
+
+
+class GatewayTable(_Strict):
+    """The gateway: its address, who may use it, and its models.
+
+    Attributes:
+        host: the address it listens on.
+        port: the port.
+        hosts: further names that requests may give as the host.
+        origins: origins of web pages that may send requests.
+        max_body: maximum size of a request's body, in MiB.
+        grace: seconds that running answers have to finish when the server ends.
+        models: the models, by the names that clients ask for; each profile under its own name without it.
+    """
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65535)] = 4100
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    max_body: Annotated[int, Field(ge=1)] = 64
+    grace: Annotated[int, Field(ge=0)] = 30
+    models: dict[str, GatewayModelTable] = Field(default_factory=dict)
+
+    def dangling(self, profiles: Container[str]) -> Iterator[tuple[list[str], str]]:
+        """Yield references to profiles that do not exist: the keys that lead to each, and its name."""
+        for name, model in self.models.items():
+            for profile in model.profiles_of(name):
+                if profile not in profiles:
+                    key = "shares" if model.shares else "profile"
+                    yield ["gateway", "models", name, key], profile
+            for profile in model.fallback or ():
+                if profile not in profiles:
+                    yield ["gateway", "models", name, "fallback"], profile

@@ -1,0 +1,251 @@
+"""Answers on their way to a client: whole or as a stream, with signs of life, until the client leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from typing import Any
+
+from toolwire.errors import ProviderError
+from toolwire.events import collect
+from toolwire.gateway.client_apis import ClientApi
+from toolwire.gateway.failures import INTERNAL, UNREACHABLE, GatewayFailure
+from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, Upstream
+
+Send = Callable[[Any], Awaitable[None]]
+Receive = Callable[[], Awaitable[Any]]
+
+SILENCE = 10.0
+"""Seconds without a byte after which a stream gets a sign of life."""
+_STREAM_HEADERS = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
+MAX_NOTES = 2_000
+"""Maximum length of the header with the notes, in characters."""
+
+
+class Reply:
+    """The response to one request: its head is sent with the first bytes, or with the first sign of life.
+
+    Args:
+        send: sends messages of ASGI.
+        client_api: the API of the client.
+        headers: headers of the response.
+    """
+
+    def __init__(self, send: Send, client_api: ClientApi, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+        self._send = send
+        self._client_api = client_api
+        self._headers = list(headers)
+        self._at_boundary = True  # between two events of the stream
+        self._sending = False
+        self._last_sent = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._sign: asyncio.Task[None] | None = None
+        self.begun = False
+        self.ended = False
+
+    async def whole(self, status: int, body: bytes, media_type: str, headers: Mapping[str, str] | None = None) -> None:
+        """Send the whole response."""
+        head = [(b"content-type", media_type.encode("latin-1")), (b"content-length", b"%d" % len(body))]
+        head += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in (headers or {}).items()]
+        self.begun = self.ended = True
+        await self._send({"type": "http.response.start", "status": status, "headers": [*head, *self._headers]})
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def piece(self, data: bytes, media_type: str = "") -> None:
+        """Send bytes of a stream; whole events, unless the stream is passed on as it is."""
+        self._sending = True
+        try:
+            await self._settle()
+            if not self.begun:
+                await self._begin(media_type)
+            await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        finally:
+            self._sending = False
+        self._at_boundary = data.endswith((b"\n\n", b"\r\n\r\n"))
+        self._last_sent = asyncio.get_running_loop().time()
+
+    async def end(self) -> None:
+        """End a stream."""
+        self.ended = True
+        await self._settle()
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _begin(self, media_type: str = "") -> None:
+        self.begun = True
+        kind = (media_type or self._client_api.stream_type).encode("latin-1")
+        headers = [(b"content-type", kind), *_STREAM_HEADERS, *self._headers]
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    async def _settle(self) -> None:
+        """Wait for a sign of life that is being sent."""
+        if self._sign is not None:
+            sign, self._sign = self._sign, None
+            await sign
+
+    @contextmanager
+    def signs_of_life(self) -> Iterator[None]:
+        """Send signs of life while nothing else is sent."""
+        if not self._client_api.sign_of_life:
+            yield
+            return
+        loop = asyncio.get_running_loop()
+        self._last_sent = loop.time()
+        self._timer = loop.call_later(SILENCE, self._look)
+        try:
+            yield
+        finally:
+            self._timer.cancel()
+            if self._sign is not None:
+                self._sign.cancel()
+
+    def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        quiet = loop.time() - self._last_sent
+        is_sending = self._sending or (self._sign is not None and not self._sign.done())
+        if quiet >= SILENCE - 0.01 and self._at_boundary and not is_sending and not self.ended:
+            self._last_sent = loop.time()
+            self._sign = loop.create_task(self._send_sign())
+            quiet = 0.0
+        self._timer = loop.call_later(max(SILENCE - quiet, 0.05), self._look)
+
+    async def _send_sign(self) -> None:
+        if not self.begun:
+            await self._begin()
+        await self._send({"type": "http.response.body", "body": self._client_api.sign_of_life, "more_body": True})
+
+
+async def answer_stream(question: Question, upstreams: Iterator[Upstream], reply: Reply) -> None:
+    """Stream the answer of the first backend that answers.
+
+    Raises:
+        GatewayFailure: none answers, and no byte has been sent. A failure after that ends the stream with an error.
+    """
+    try:
+        with reply.signs_of_life():
+            async with _first_answer(question, upstreams, reply) as answer:
+                if isinstance(answer, PassedAnswer):
+                    async for piece in answer.body:
+                        await reply.piece(piece, answer.media_type)
+                else:
+                    async for piece in _encoded(question, answer):
+                        await reply.piece(piece)
+            await reply.end()
+    except (GatewayFailure, ProviderError) as error:
+        failure = error if isinstance(error, GatewayFailure) else GatewayFailure(UNREACHABLE, str(error))
+        if not reply.begun:
+            raise failure from error
+        await _fail(question, reply, failure)
+
+
+async def _fail(question: Question, reply: Reply, failure: GatewayFailure) -> None:
+    """End a stream that has begun with the API's own error; where its bytes are passed on, with its connection."""
+    if not reply.ended:
+        await reply.piece(question.client_api.api.write_error(str(failure)))
+        await reply.end()
+
+
+async def _encoded(question: Question, answer: EventAnswer) -> AsyncIterator[bytes]:
+    """Yield the bytes of an answer in the client's API, in the groups in which its events arrive."""
+    api = question.client_api.api
+    encoder = api.stream_encoder(model=question.model, id=question.id, created=question.created, notes=question.notes)
+    async for events in answer.events:
+        if piece := encoder.feed(events):
+            yield piece
+        if encoder.ended:
+            return
+    if piece := encoder.finish():
+        yield piece
+
+
+async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply: Reply) -> None:
+    """Send the whole answer of the first backend that answers.
+
+    Raises:
+        GatewayFailure: none answers.
+    """
+    api = question.client_api.api
+    try:
+        async with _first_answer(question, upstreams, reply) as answer:
+            if isinstance(answer, PassedAnswer):
+                body = b"".join([piece async for piece in answer.body])
+                await reply.whole(200, body, answer.media_type)
+                return
+            response = collect([event async for events in answer.events for event in events])
+    except ProviderError as error:
+        raise GatewayFailure(UNREACHABLE, str(error)) from error
+    failed = next((problem for problem in response.problems if problem.kind == "provider_error"), None)
+    if failed is not None:
+        raise GatewayFailure(UNREACHABLE, failed.message)
+    body = json.dumps(
+        api.encode_response(
+            response, model=question.model, id=question.id, created=question.created, notes=question.notes
+        ),
+        ensure_ascii=False,
+    ).encode()
+    await reply.whole(200, body, "application/json", notes_header(question))
+
+
+def notes_header(question: Question) -> dict[str, str]:
+    """Return the header with what could not be translated; no header if everything could."""
+    if not question.notes:
+        return {}
+    text = "; ".join(map(str, question.notes))[:MAX_NOTES]
+    return {"x-toolwire-notes": text.encode("ascii", "replace").decode().replace("\n", " ").replace("\r", " ")}
+
+
+@asynccontextmanager
+async def _first_answer(question: Question, upstreams: Iterator[Upstream], reply: Reply) -> AsyncIterator[Answer]:
+    """Ask one backend after the other until one answers.
+
+    No other one is asked once a byte has been sent to the client, nor after a failure that would be the same elsewhere.
+    """
+    failure: GatewayFailure | None = None
+    for upstream in upstreams:
+        async with AsyncExitStack() as stack:
+            try:
+                answer = await stack.enter_async_context(upstream.open(question))
+            except GatewayFailure as error:
+                failure = failure or error
+                if reply.begun or not error.is_temporary:
+                    raise
+                continue
+            yield answer
+            return
+    raise failure or GatewayFailure(INTERNAL, f"no backend answers for {question.model!r:.200}")
+
+
+class ClientGone(Exception):
+    """The client has left; nobody reads the answer."""
+
+
+@asynccontextmanager
+async def until_gone(receive: Receive) -> AsyncIterator[None]:
+    """Cancel the block when the client leaves.
+
+    Raises:
+        ClientGone: it has left.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    gone = False
+
+    async def watch() -> None:
+        nonlocal gone
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        gone = True
+        task.cancel()
+
+    watcher = asyncio.create_task(watch())
+    try:
+        yield
+    except asyncio.CancelledError:
+        if gone and task.uncancel() == 0:
+            raise ClientGone from None
+        raise
+    finally:
+        watcher.cancel()
+        with suppress(asyncio.CancelledError):
+            await watcher

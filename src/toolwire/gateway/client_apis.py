@@ -1,0 +1,71 @@
+"""The APIs that the gateway speaks to its clients: one value each, with all that differs between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from toolwire.gateway.failures import GatewayFailure
+from toolwire.providers.api_registry import get_api
+from toolwire.providers.base import ProviderApi
+from toolwire.providers.framing import sse
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientApi:
+    """An API that clients of the gateway speak.
+
+    Attributes:
+        api: reads requests, and writes answers and streams.
+        failure: writes the body that reports a failure.
+        stream_type: the media type of streams.
+        sign_of_life: bytes for a stream in which nothing has happened for a while; b"" if the API knows none.
+        streams_by_default: whether a request that does not say so asks for a stream.
+    """
+
+    api: ProviderApi
+    failure: Callable[[GatewayFailure], Json]
+    stream_type: str = "text/event-stream; charset=utf-8"
+    sign_of_life: bytes = b": waiting\n\n"
+    streams_by_default: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the API."""
+        return self.api.name
+
+
+def _openai_failure(failure: GatewayFailure) -> Json:
+    kind = failure.kind
+    members = {"type": kind.openai_type, "param": None, "code": kind.openai_code or None}
+    return {"error": {"message": str(failure), **members}}
+
+
+def _anthropic_failure(failure: GatewayFailure) -> Json:
+    # Clients shorten a conversation that is too long only if they recognise these words.
+    message = str(failure) if failure.overflow is None else failure.overflow.for_anthropic()
+    return {"type": "error", "error": {"type": failure.kind.anthropic, "message": message}}
+
+
+def _gemini_failure(failure: GatewayFailure) -> Json:
+    return {"error": {"code": failure.status, "message": str(failure), "status": failure.kind.gemini}}
+
+
+def _ollama_failure(failure: GatewayFailure) -> Json:
+    return {"error": str(failure)}
+
+
+CHAT = ClientApi(get_api("openai_compatible"), _openai_failure)
+RESPONSES = ClientApi(get_api("openai_responses"), _openai_failure)
+MESSAGES = ClientApi(get_api("anthropic_messages"), _anthropic_failure, sign_of_life=sse({"type": "ping"}, "ping"))
+GEMINI = ClientApi(get_api("gemini"), _gemini_failure)
+OLLAMA = ClientApi(
+    get_api("ollama"),
+    _ollama_failure,
+    stream_type="application/x-ndjson",
+    sign_of_life=b"",
+    streams_by_default=True,
+)

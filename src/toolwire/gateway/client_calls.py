@@ -1,0 +1,96 @@
+"""One request of a client, as the handler of its route sees it, and what the handlers share."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolwire.errors import DefinitionError
+from toolwire.gateway.answering import Receive, Reply, answer_stream, answer_whole, until_gone
+from toolwire.gateway.client_apis import ClientApi
+from toolwire.gateway.failures import INVALID, GatewayFailure
+from toolwire.gateway.model_table import ModelTable
+from toolwire.gateway.questions import Question
+from toolwire.gateway.request_body import MAX_BODY, read_object
+
+
+@dataclass(slots=True)
+class Services:
+    """What all requests share.
+
+    Attributes:
+        models: the models that are offered.
+        max_body: maximum size of a request's body, in bytes.
+    """
+
+    models: ModelTable
+    max_body: int = MAX_BODY
+
+
+@dataclass(slots=True)
+class ClientCall:
+    """One request, as the handler of its route sees it.
+
+    Attributes:
+        services: what all requests share.
+        client_api: the API that the path belongs to.
+        path: what the path says, by the names of its places.
+        headers: the headers, in lower case.
+        query: the query of the address.
+        receive: receives the body, and then the end of the connection.
+        reply: the response.
+        id: the id of the request.
+    """
+
+    services: Services
+    client_api: ClientApi
+    path: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
+    query: str
+    receive: Receive = field(repr=False)
+    reply: Reply
+    id: str
+
+    async def body(self) -> dict[str, Any]:
+        """Return the body as a JSON object; see `read_object` for the errors."""
+        return await read_object(self.receive, self.headers, self.services.max_body)
+
+    async def send_json(self, value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
+        """Send a JSON value as the whole response."""
+        await self.reply.whole(status, json.dumps(value, ensure_ascii=False).encode(), "application/json", headers)
+
+    def question(self, body: dict[str, Any], *, model: str = "", stream: bool | None = None) -> Question:
+        """Return what the client asks.
+
+        Args:
+            body: the body.
+            model: the model, where the path names it.
+            stream: whether a stream is asked for, where the path says so.
+
+        Raises:
+            GatewayFailure: the body is not a request of the API.
+        """
+        try:
+            request = self.client_api.api.decode_request(body)
+        except DefinitionError as error:
+            raise GatewayFailure(INVALID, str(error)) from error
+        model = model or request.model
+        if not model:
+            raise GatewayFailure(INVALID, "the request names no model")
+        if stream is None:
+            stream = request.stream if "stream" in body else self.client_api.streams_by_default
+        created = int(time.time())
+        return Question(self.id, self.client_api, body, request, self.headers, model, stream, created)
+
+    async def answer(self, question: Question) -> None:
+        """Send the answer of a model.
+
+        Raises:
+            GatewayFailure: no model answers, and nothing has been sent.
+        """
+        upstreams = self.services.models.find(question.model).in_order()
+        async with until_gone(self.receive):
+            await (answer_stream if question.stream else answer_whole)(question, upstreams, self.reply)

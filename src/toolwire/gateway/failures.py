@@ -1,0 +1,184 @@
+"""Failures of the gateway and of its backends: a kind, and the words of each client API for it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolwire.errors import ToolwireError
+
+
+@dataclass(frozen=True, slots=True)
+class FailureKind:
+    """A kind of failure.
+
+    Attributes:
+        status: the HTTP status, unless a backend answered with another.
+        openai_type: the member `type` of OpenAI's errors.
+        openai_code: the member `code` of OpenAI's errors; "" for null.
+        anthropic: the member `type` of Anthropic's errors.
+        gemini: the member `status` of Gemini's errors.
+    """
+
+    status: int
+    openai_type: str
+    openai_code: str
+    anthropic: str
+    gemini: str
+
+
+_INVALID, _SERVER = "invalid_request_error", "server_error"
+
+INVALID = FailureKind(400, _INVALID, "", _INVALID, "INVALID_ARGUMENT")
+TOO_LONG = FailureKind(400, _INVALID, "context_length_exceeded", _INVALID, "INVALID_ARGUMENT")
+NO_KEY = FailureKind(401, _INVALID, "invalid_api_key", "authentication_error", "UNAUTHENTICATED")
+FORBIDDEN = FailureKind(403, _INVALID, "permission_denied", "permission_error", "PERMISSION_DENIED")
+NOT_FOUND = FailureKind(404, _INVALID, "not_found", "not_found_error", "NOT_FOUND")
+UNKNOWN_MODEL = FailureKind(404, _INVALID, "model_not_found", "not_found_error", "NOT_FOUND")
+BODY_TOO_LARGE = FailureKind(413, _INVALID, "request_too_large", "request_too_large", "INVALID_ARGUMENT")
+UNKNOWN_ENCODING = FailureKind(415, _INVALID, "unsupported_encoding", _INVALID, "INVALID_ARGUMENT")
+NO_WEBSOCKET = FailureKind(426, _INVALID, "upgrade_required", _INVALID, "FAILED_PRECONDITION")
+RATE_LIMIT = FailureKind(429, "rate_limit_error", "rate_limit_exceeded", "rate_limit_error", "RESOURCE_EXHAUSTED")
+NO_BUDGET = FailureKind(429, "insufficient_quota", "insufficient_quota", "rate_limit_error", "RESOURCE_EXHAUSTED")
+INTERNAL = FailureKind(500, _SERVER, "", "api_error", "INTERNAL")
+UNREACHABLE = FailureKind(502, _SERVER, "", "api_error", "UNAVAILABLE")
+UNAVAILABLE = FailureKind(503, _SERVER, "", "overloaded_error", "UNAVAILABLE")
+TIMED_OUT = FailureKind(504, _SERVER, "", "timeout_error", "DEADLINE_EXCEEDED")
+
+_BY_STATUS = {
+    400: INVALID,
+    401: NO_KEY,
+    402: NO_BUDGET,
+    403: FORBIDDEN,
+    404: NOT_FOUND,
+    413: BODY_TOO_LARGE,
+    422: INVALID,
+    429: RATE_LIMIT,
+    500: INTERNAL,
+    502: UNREACHABLE,
+    503: UNAVAILABLE,
+    504: TIMED_OUT,
+    529: UNAVAILABLE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Overflow:
+    """The sizes of a request that does not fit into a model's context, in tokens; 0 for an unknown one.
+
+    Attributes:
+        requested: the tokens of the prompt.
+        limit: the model's limit.
+        output: the tokens that were asked for as an answer; 0 if the prompt alone is too long.
+    """
+
+    requested: int = 0
+    limit: int = 0
+    output: int = 0
+
+    def for_anthropic(self) -> str:
+        """Return the words by which clients of Anthropic recognise an overflow, and shorten the conversation."""
+        if self.output and self.requested <= self.limit:
+            return (
+                f"input length and `max_tokens` exceed context limit: {self.requested} + {self.output} > {self.limit}, "
+                "decrease input length or `max_tokens` and try again"
+            )
+        limit = self.limit or max(self.requested - 1, 0)
+        return f"prompt is too long: {max(self.requested, limit + 1)} tokens > {limit} maximum"
+
+
+class GatewayFailure(ToolwireError):
+    """A request that is not answered.
+
+    Attributes:
+        kind: the kind.
+        status: the HTTP status.
+        retry_after: the header `Retry-After`; "" for none.
+        overflow: the sizes of a request that is too long for its model; None for any other failure.
+    """
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        message: str,
+        *,
+        status: int = 0,
+        retry_after: str = "",
+        overflow: Overflow | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.status = status or kind.status
+        self.retry_after = retry_after
+        self.overflow = overflow
+
+    @property
+    def is_temporary(self) -> bool:
+        """True if the same request may succeed later, or at another backend."""
+        return self.kind is NO_KEY or self.status in (404, 408, 409, 425, 429) or self.status >= 500
+
+
+_OVERFLOWS = (
+    re.compile(r"context_length_exceeded|context length|context window|context limit|context size", re.IGNORECASE),
+    re.compile(
+        r"prompt is too long|input is too long|too many (?:input )?tokens|input length|exceeds? the .{0,40}token"
+    ),
+)
+_LIMIT = re.compile(
+    r"""(?:maximum|max|limit|context(?:\ length|\ window|\ size)?)\D{0,40}?(?:is|of|>|=|:|\()?\s*(?P<behind>\d{3,9})
+      | (?P<before>\d{3,9})\ (?:tokens\ )?max(?:imum)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_PARTS = re.compile(r"(\d{2,9}) (?:in|of) the (?:messages|input|prompt)\D{1,20}(\d{1,9}) in the completion")
+_REQUESTED = re.compile(
+    r"(?:requested|resulted in|contains|has|too long:?|length|request|prompt)\D{0,24}?(\d{3,9})\s*(?:input )?tokens",
+    re.IGNORECASE,
+)
+_NUMBERS = re.compile(r"\d{3,9}")
+
+
+def overflow_in(message: str) -> Overflow | None:
+    """Return the sizes that a backend's error names; None if the error is not about the length of the context."""
+    if not any(pattern.search(message) for pattern in _OVERFLOWS):
+        return None
+    plain = message.replace(",", "").replace("_", " ")
+    parts, limit, requested = _PARTS.search(plain), _LIMIT.search(plain), _REQUESTED.search(plain)
+    size = int(limit["behind"] or limit["before"]) if limit else 0
+    if parts is not None:
+        return Overflow(int(parts[1]), size, int(parts[2]))
+    if requested is not None and int(requested[1]) != size:
+        return Overflow(int(requested[1]), size)
+    others = [int(number) for number in _NUMBERS.findall(plain) if int(number) != size]
+    return Overflow(max(others, default=0), size)
+
+
+def backend_failure(backend: str, status: int, body: bytes, retry_after: str, message: str) -> GatewayFailure:
+    """Return the failure that a backend's answer stands for.
+
+    Args:
+        backend: the backend's name, for the message.
+        status: the HTTP status of the answer.
+        body: the answer's body.
+        retry_after: the header `Retry-After`; "" for none.
+        message: the body's message without secrets.
+    """
+    text = f"{backend} answered {status}: {message}"
+    if status in (400, 413, 422, 500) and (overflow := overflow_in(_code_of(body) + " " + message)) is not None:
+        return GatewayFailure(TOO_LONG, text, overflow=overflow)
+    if not 400 <= status < 600:
+        return GatewayFailure(UNREACHABLE, text)
+    kind = _BY_STATUS.get(status) or (INVALID if status < 500 else INTERNAL)
+    return GatewayFailure(kind, text, status=status, retry_after=retry_after)
+
+
+def _code_of(body: bytes) -> str:
+    try:
+        value: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return ""
+    error = value.get("error") if isinstance(value, Mapping) else None
+    code = error.get("code") if isinstance(error, Mapping) else None
+    return code if isinstance(code, str) else ""

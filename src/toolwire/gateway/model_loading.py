@@ -1,0 +1,67 @@
+"""Models of the gateway from profiles of a configuration."""
+
+from __future__ import annotations
+
+from toolwire.agent.model_pool import Models
+from toolwire.client.endpoints import ENDPOINTS, Endpoint
+from toolwire.config.gateway_tables import GatewayModelTable
+from toolwire.config.tables import Configuration, ModelProfile
+from toolwire.errors import ConfigurationError
+from toolwire.gateway.model_table import ModelTable, ServedModel
+from toolwire.gateway.questions import Upstream
+from toolwire.gateway.upstreams import ApiUpstream, TextUpstream
+from toolwire.models.backends import ApiBackend
+from toolwire.wire.format_registry import AUTO, get_format
+
+ANY_MODEL = "*"
+"""The model of a profile that is asked for whatever model the client names."""
+
+
+async def load_models(configuration: Configuration, models: Models) -> ModelTable:
+    """Open the models that a configuration offers to clients of the gateway.
+
+    Args:
+        configuration: the configuration; without models of the gateway, each profile is offered under its own name.
+        models: opens them, and closes them later.
+
+    Raises:
+        ConfigurationError: there is no model, or one cannot be opened.
+        ProviderError: a model on this machine cannot be loaded.
+    """
+    tables = configuration.gateway.models or {name: GatewayModelTable() for name in configuration.profiles}
+    if not tables:
+        raise ConfigurationError("there is no model: add a table profiles.NAME")
+    opened: dict[tuple[str, str | None], Upstream] = {}
+
+    async def upstream(profile: str, calls_in_text: str | None) -> Upstream:
+        key = profile, calls_in_text
+        if key not in opened:
+            opened[key] = await _open(profile, configuration.profiles[profile], models, calls_in_text)
+        return opened[key]
+
+    served: list[ServedModel] = []
+    for name, table in tables.items():
+        profiles = table.profiles_of(name)
+        fallback = configuration.profiles[profiles[0]].fallback if table.fallback is None else table.fallback
+        served.append(
+            ServedModel(
+                name,
+                tuple([await upstream(profile, table.calls_in_text) for profile in profiles]),
+                tuple(table.shares.values()),
+                tuple([await upstream(profile, table.calls_in_text) for profile in fallback]),
+                table.context or 0,
+            )
+        )
+    return ModelTable(served)
+
+
+async def _open(name: str, profile: ModelProfile, models: Models, calls_in_text: str | None) -> Upstream:
+    backend = await models.open(profile)
+    if not isinstance(backend, ApiBackend):
+        return TextUpstream(backend, name=name)
+    client = backend.client
+    endpoint = ENDPOINTS.get(client.api.name, Endpoint())
+    # Providers of their own models have fields for calls that can be trusted, so their answers are passed on unread.
+    format = calls_in_text or ("none" if endpoint.prices else AUTO)
+    client.text_format = None if format == "none" else format if format == AUTO else get_format(format).name
+    return ApiUpstream(client, name=name, model="" if profile.model == ANY_MODEL else profile.model)

@@ -1,0 +1,97 @@
+"""The models that the gateway offers: which backends answer for which name, and in which order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+
+from toolwire.errors import ConfigurationError, ProviderError
+from toolwire.gateway.failures import UNKNOWN_MODEL, GatewayFailure
+from toolwire.gateway.questions import Upstream
+from toolwire.text.suggest import closest, did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """A model by the name that clients ask for.
+
+    Attributes:
+        name: the name; `*` stands for any text in it.
+        upstreams: the backends that answer; one of them is chosen by weight.
+        weights: the weight of each backend; empty for equal ones.
+        fallbacks: the backends that are asked one after the other where none of those answers.
+        context: the number of tokens that fit into the model; 0 if it is not known.
+    """
+
+    name: str
+    upstreams: tuple[Upstream, ...]
+    weights: tuple[float, ...] = ()
+    fallbacks: tuple[Upstream, ...] = ()
+    context: int = 0
+
+    @property
+    def is_pattern(self) -> bool:
+        """True if the name stands for many."""
+        return "*" in self.name
+
+    def in_order(self, random_number: float | None = None) -> Iterator[Upstream]:
+        """Yield the backends in the order in which they are asked.
+
+        Args:
+            random_number: decides the first one, from 0 up to 1; None to draw it.
+        """
+        number = random.random() if random_number is None else random_number
+        weights = self.weights or (1.0,) * len(self.upstreams)
+        threshold, first = number * sum(weights), 0
+        for at, weight in enumerate(weights):
+            first = at
+            if threshold < weight:
+                break
+            threshold -= weight
+        yield self.upstreams[first]
+        yield from (upstream for at, upstream in enumerate(self.upstreams) if at != first)
+        yield from self.fallbacks
+
+
+class ModelTable:
+    """All models of a gateway; names without `*` come first, then patterns in their order."""
+
+    def __init__(self, models: Sequence[ServedModel]) -> None:
+        self._exact: Mapping[str, ServedModel] = {model.name: model for model in models if not model.is_pattern}
+        self._patterns = [model for model in models if model.is_pattern]
+
+    async def list(self) -> list[ServedModel]:
+        """Return the models that clients can choose: those with a name, else those that the backends have.
+
+        Backends that cannot be reached are left out: a list is no reason to fail.
+        """
+        if self._exact:
+            return list(self._exact.values())
+        names: dict[str, ServedModel] = {}
+        for pattern in self._patterns:
+            for upstream in pattern.upstreams:
+                with suppress(ProviderError, ConfigurationError):
+                    for name in await upstream.list_models():
+                        if fnmatchcase(name, pattern.name):
+                            names.setdefault(name, replace(pattern, name=name))
+        return list(names.values())
+
+    def find(self, name: str) -> ServedModel:
+        """Return the model that answers for a name.
+
+        Raises:
+            GatewayFailure: there is none; the message names the nearest ones.
+        """
+        # Ollama's clients add a tag that stands for the newest version.
+        for candidate in (name, name.removesuffix(":latest")):
+            if (model := self._exact.get(candidate)) is not None:
+                return model
+        for model in self._patterns:
+            if fnmatchcase(name, model.name):
+                return model
+        near = closest(name, self._exact, limit=3)
+        known = ", ".join(list(self._exact)[:10]) or "none"
+        raise GatewayFailure(UNKNOWN_MODEL, f"there is no model {name!r:.200}{did_you_mean(near)} (there are: {known})")

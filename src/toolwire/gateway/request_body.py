@@ -1,0 +1,143 @@
+"""Bodies of requests: read within bounds, unpacked within bounds, and parsed as one JSON object."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import zlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any
+
+from toolwire._surface import needs_extra
+from toolwire.gateway.failures import BODY_TOO_LARGE, INVALID, UNKNOWN_ENCODING, GatewayFailure
+from toolwire.text.json_text import is_nested_too_deeply
+
+Receive = Callable[[], Awaitable[Any]]
+
+MAX_BODY = 64 << 20
+"""Maximum size of a request's body, in bytes, before and after unpacking. Pictures and documents are part of it."""
+BODY_SECONDS = 60.0
+"""Seconds in which a body must arrive."""
+_STEP = 1 << 20
+
+
+async def read_object(receive: Receive, headers: Mapping[str, str], limit: int = MAX_BODY) -> dict[str, Any]:
+    """Return the JSON object that a request's body is.
+
+    Args:
+        receive: the receiver of the request's messages.
+        headers: the request's headers, in lower case.
+        limit: maximum size of the body before and after unpacking, in bytes.
+
+    Raises:
+        GatewayFailure: the body is too large, too slow, compressed in an unknown way, or is not one JSON object.
+        ConnectionError: the client has gone.
+    """
+    body = unpacked(await _read(receive, limit), headers.get("content-encoding", ""), limit)
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise GatewayFailure(INVALID, f"the body is not JSON: {error}"[:300]) from error
+    if is_nested_too_deeply(value, body):
+        raise GatewayFailure(INVALID, "the body is nested too deeply")
+    if not isinstance(value, dict):
+        raise GatewayFailure(INVALID, f"the body must be a JSON object, not a {type(value).__name__}")
+    return value
+
+
+async def _read(receive: Receive, limit: int) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] != "http.request":
+                    raise ConnectionError("the client has gone")
+                pieces.append(message.get("body", b""))
+                size += len(pieces[-1])
+                if size > limit:
+                    raise GatewayFailure(BODY_TOO_LARGE, f"the body has more than {limit >> 20} MiB")
+                more = message.get("more_body", False)
+    except TimeoutError as error:
+        message = f"the body did not arrive within {BODY_SECONDS:.0f} seconds"
+        raise GatewayFailure(INVALID, message, status=408) from error
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def unpacked(body: bytes, encodings: str, limit: int) -> bytes:
+    """Return a body without its compression.
+
+    Args:
+        body: the body.
+        encodings: the header `content-encoding`.
+        limit: maximum size of the result, in bytes.
+
+    Raises:
+        GatewayFailure: the compression is unknown, the body is not compressed so, or the result is too large.
+    """
+    names = [name.strip().lower() for name in encodings.split(",") if name.strip()]
+    for name in reversed(names):
+        if name == "identity":
+            continue
+        unpack = _UNPACKERS.get(name)
+        if unpack is None or len(names) > 1:
+            known = ", ".join(_UNPACKERS)
+            raise GatewayFailure(
+                UNKNOWN_ENCODING, f"the body is compressed as {encodings!r:.60}; known are {known}, one at a time"
+            )
+        try:
+            pieces: list[bytes] = []
+            size = 0
+            for piece in unpack(body):
+                pieces.append(piece)
+                size += len(piece)
+                if size > limit:
+                    raise GatewayFailure(BODY_TOO_LARGE, f"the unpacked body has more than {limit >> 20} MiB")
+        except (zlib.error, EOFError) as error:
+            raise GatewayFailure(INVALID, f"the body is not compressed as {name}: {error}"[:300]) from error
+        body = b"".join(pieces)
+    return body
+
+
+def _inflated(body: bytes, window: int) -> Iterator[bytes]:
+    inflate = zlib.decompressobj(window)
+    while True:
+        yield inflate.decompress(body, _STEP)
+        body = inflate.unconsumed_tail
+        if not body:
+            break
+    yield inflate.flush()
+    if not inflate.eof:
+        raise EOFError("it ends too early")
+
+
+def _deflated(body: bytes) -> Iterator[bytes]:
+    """Yield a body of deflate, which some clients send without the header that the standard requires."""
+    has_header = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
+    return _inflated(body, zlib.MAX_WBITS if has_header else -zlib.MAX_WBITS)
+
+
+def _zstandard(body: bytes) -> Iterator[bytes]:
+    with needs_extra("A body that is compressed as zstd"):
+        import zstandard
+    unpacker = zstandard.ZstdDecompressor(max_window_size=8 << 20).decompressobj()
+    try:
+        # Small steps of the input bound what one step unpacks to.
+        for at in range(0, len(body), 1 << 14):
+            if unpacker.eof:
+                break
+            yield unpacker.decompress(body[at : at + (1 << 14)])
+    except zstandard.ZstdError as error:
+        raise EOFError(str(error)) from error
+    if not unpacker.eof:
+        raise EOFError("it ends too early")
+
+
+_UNPACKERS: Mapping[str, Callable[[bytes], Iterator[bytes]]] = {
+    "gzip": lambda body: _inflated(body, zlib.MAX_WBITS | 16),
+    "x-gzip": lambda body: _inflated(body, zlib.MAX_WBITS | 16),
+    "deflate": _deflated,
+    "zstd": _zstandard,
+}

@@ -1,0 +1,105 @@
+"""The addresses of the gateway: each with its API, its methods, and the function that answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+from toolwire.gateway.client_apis import CHAT, GEMINI, MESSAGES, OLLAMA, RESPONSES, ClientApi
+from toolwire.gateway.client_calls import ClientCall
+from toolwire.gateway.failures import INVALID, NO_WEBSOCKET, NOT_FOUND, GatewayFailure
+from toolwire.gateway.model_lists import (
+    gemini_model,
+    gemini_models,
+    list_models,
+    ollama_running,
+    ollama_show,
+    ollama_tags,
+    ollama_version,
+)
+from toolwire.gateway.token_counts import count_gemini_tokens, count_tokens
+
+Handle = Callable[[ClientCall], Awaitable[None]]
+
+
+class Address(NamedTuple):
+    """Paths with one meaning.
+
+    Attributes:
+        paths: the paths; places in braces are named.
+        client_api: the API that errors are written in, and requests are read in.
+        handle: answers a request.
+        methods: the methods.
+    """
+
+    paths: tuple[str, ...]
+    client_api: ClientApi
+    handle: Handle
+    methods: tuple[str, ...] = ("POST",)
+
+
+def with_version(path: str) -> tuple[str, ...]:
+    """Return a path with and without `/v1`: the base URL of some clients lacks it."""
+    return f"/v1{path}", path
+
+
+async def generate(call: ClientCall) -> None:
+    """Answer a question whose body says everything."""
+    await call.answer(call.question(await call.body()))
+
+
+async def generate_gemini(call: ClientCall) -> None:
+    """Answer a request to one of Gemini's models, whose address names the model and the method."""
+    model, _, method = call.path["call"].rpartition(":")
+    match method:
+        case "generateContent" | "streamGenerateContent" if model:
+            streams = method == "streamGenerateContent"
+            await call.answer(call.question(await call.body(), model=model, stream=streams))
+        case "countTokens" if model:
+            await count_gemini_tokens(call)
+        case _:
+            raise GatewayFailure(NOT_FOUND, f"there is no method {method or model!r:.100}")
+
+
+async def ollama_generate(call: ClientCall) -> None:
+    """Answer a request to complete a prompt, as a conversation of one message."""
+    body = await call.body()
+    prompt = body.pop("prompt", "")
+    if not isinstance(prompt, str):
+        raise GatewayFailure(INVALID, "the prompt must be text")
+    messages = [{"role": "system", "content": body.pop("system")}] if body.get("system") else []
+    body["messages"] = [*messages, {"role": "user", "content": prompt}]
+    await call.answer(call.question(body))
+
+
+async def refuse_websocket(call: ClientCall) -> None:
+    """Refuse a connection of the Responses API over a websocket, so that clients go on over HTTP at once."""
+    if call.headers.get("upgrade", "").lower() == "websocket":
+        raise GatewayFailure(NO_WEBSOCKET, "this server has no websockets: use HTTP")
+    raise GatewayFailure(NOT_FOUND, "there is nothing at this address")
+
+
+async def say_hello(call: ClientCall) -> None:
+    """Answer a client that looks whether anything is here."""
+    await call.send_json({"status": "ok"})
+
+
+GET = ("GET", "HEAD")
+ROUTES: tuple[Address, ...] = (
+    Address(with_version("/chat/completions"), CHAT, generate),
+    Address(with_version("/responses"), RESPONSES, generate),
+    Address(with_version("/responses"), RESPONSES, refuse_websocket, ("GET",)),
+    Address(with_version("/messages"), MESSAGES, generate),
+    Address(with_version("/messages/count_tokens"), MESSAGES, count_tokens),
+    Address(with_version("/models"), CHAT, list_models, GET),
+    Address(("/v1beta/models", "/v1/v1beta/models"), GEMINI, gemini_models, GET),
+    Address(("/v1beta/models/{call:path}", "/v1/models/{call:path}", "/models/{call:path}"), GEMINI, generate_gemini),
+    Address(("/v1beta/models/{model:path}",), GEMINI, gemini_model, GET),
+    Address(("/api/chat",), OLLAMA, generate),
+    Address(("/api/generate",), OLLAMA, ollama_generate),
+    Address(("/api/tags",), OLLAMA, ollama_tags, GET),
+    Address(("/api/show",), OLLAMA, ollama_show),
+    Address(("/api/ps",), OLLAMA, ollama_running, GET),
+    Address(("/api/version",), OLLAMA, ollama_version, GET),
+    Address(("/", "/health", "/ready", "/api/hello"), CHAT, say_hello, GET),
+)

@@ -1,0 +1,103 @@
+"""The gateway's HTTP server: uvicorn, on a socket that is open before the first request can come."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import uvicorn
+
+from toolwire.errors import ConfigurationError
+from toolwire.gateway.access import Access
+from toolwire.gateway.app import Gateway
+from toolwire.gateway.model_table import ModelTable
+from toolwire.gateway.request_body import MAX_BODY
+from toolwire.runtime.local_http import is_loopback, listen, own_hosts
+
+PORT = 4100
+GRACE = 30
+"""Seconds that running answers have to finish when the server ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """Address of the server, and who may use it.
+
+    Attributes:
+        host: the address it listens on.
+        port: the port; 0 for any that is free.
+        keys: the keys that clients may send; empty if none is required, which only a loopback address allows.
+        hosts: further names that requests may give as the host.
+        origins: origins of web pages that may send requests.
+        max_body: maximum size of a request's body, in bytes.
+        grace: seconds that running answers have to finish when the server ends.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = PORT
+    keys: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    max_body: int = MAX_BODY
+    grace: int = GRACE
+
+
+async def serve(
+    models: ModelTable, options: ServerOptions | None = None, *, ready: Callable[[str], None] | None = None
+) -> None:
+    """Serve until cancelled, or until the process receives a signal to end.
+
+    Args:
+        models: the models that are offered.
+        options: the address of the server, and who may use it.
+        ready: called with the server's URL once it listens.
+
+    Raises:
+        ConfigurationError: it cannot listen there, or anyone could use it.
+    """
+    options = options or ServerOptions()
+    if not options.keys and not is_loopback(options.host):
+        raise ConfigurationError(
+            f"anyone who reaches {options.host} could use this server: set a key, or listen on 127.0.0.1"
+        )
+    listener = listen(options.host, options.port)
+    port = listener.getsockname()[1]
+    # With a key, requests may come under any name: a page that has no key gets nothing.
+    hosts = frozenset() if options.keys else own_hosts(options.host, port) | {name.lower() for name in options.hosts}
+    origins = frozenset(f"http://{host}" for host in own_hosts(options.host, port)) | frozenset(options.origins)
+    gateway = Gateway(models, access=Access(options.keys, hosts, origins), max_body=options.max_body)
+    try:
+        await _run(gateway, listener, options, ready)
+    finally:
+        listener.close()
+
+
+async def _run(
+    gateway: Gateway, listener: socket.socket, options: ServerOptions, ready: Callable[[str], None] | None
+) -> None:
+    config = uvicorn.Config(
+        gateway,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=options.grace,
+    )
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        while not server.started and not serving.done():
+            await asyncio.sleep(0.005)
+        if server.started and ready is not None:
+            shown = f"[{options.host}]" if ":" in options.host else options.host
+            ready(f"http://{shown}:{listener.getsockname()[1]}")
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        await asyncio.wait({serving})
+        raise

@@ -1,0 +1,32 @@
+"""Token counts of requests: estimated here, at once, because clients ask for them many times a turn."""
+
+from __future__ import annotations
+
+import json
+
+from toolwire.gateway.client_calls import ClientCall
+from toolwire.providers.request import ChatRequest
+from toolwire.text.tokens import estimate_message_tokens, estimate_tokens
+
+
+def tokens_of(request: ChatRequest) -> int:
+    """Return the estimated tokens of a request: its messages with their media, and its tools."""
+    tools = (len(json.dumps([tool.name, tool.description, tool.parameters])) for tool in request.tools)
+    others = (len(json.dumps(tool, default=str)) for tool in request.provider_tools)
+    return sum(map(estimate_message_tokens, request.messages)) + sum(map(estimate_tokens, (*tools, *others)))
+
+
+async def count_tokens(call: ClientCall) -> None:
+    """Count the tokens of a request as Anthropic does."""
+    question = call.question(await call.body())
+    await call.send_json({"input_tokens": tokens_of(question.request)})
+
+
+async def count_gemini_tokens(call: ClientCall) -> None:
+    """Count the tokens of a request as Gemini does; it may be inside of `generateContentRequest`."""
+    body = await call.body()
+    inner = body.get("generateContentRequest")
+    question = call.question(inner if isinstance(inner, dict) else body, model=call.path["call"].rpartition(":")[0])
+    tokens = tokens_of(question.request)
+    details = [{"modality": "TEXT", "tokenCount": tokens}]
+    await call.send_json({"totalTokens": tokens, "promptTokensDetails": details})

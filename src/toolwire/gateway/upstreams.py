@@ -1,0 +1,146 @@
+"""Backends of the gateway: a provider API over HTTP, and a model that reads and writes text alone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+
+from toolwire.client.client import Client
+from toolwire.client.exchange import HttpAnswer
+from toolwire.client.response_body import MAX_ERROR_BODY, MAX_STREAM, beginning, error_message, json_of, limited
+from toolwire.errors import ProviderError, ToolwireError
+from toolwire.events import Event, replay
+from toolwire.gateway.failures import INVALID, UNREACHABLE, GatewayFailure, backend_failure
+from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question
+from toolwire.models.backends import Backend, StreamOptions
+from toolwire.providers.parsing import AnswerReader, merge_text
+from toolwire.providers.request import result_texts
+from toolwire.wire.stream_parser import ParseOptions
+
+MAX_MESSAGE = 2_000
+"""Maximum length of a backend's message in an error, in characters."""
+
+
+class ApiUpstream:
+    """A model behind a provider API.
+
+    A request of a client that speaks the same API is passed on unread, and so is the answer, unless calls have to be
+    read in the answer's text.
+
+    Args:
+        client: the client of the API; its owner closes it. Its `text_format` is the format in which calls in the text
+            of an answer are read, None for none.
+        name: the backend's name, for messages.
+        model: the model's name at the backend; "" to pass on the name that the client asked for.
+    """
+
+    def __init__(self, client: Client, *, name: str = "", model: str = "") -> None:
+        self.name = name or client.api.name
+        self._client = client
+        self._model = model
+
+    async def list_models(self) -> list[str]:
+        """See `Upstream`."""
+        return [self._model] if self._model else await self._client.list_models()
+
+    def passes_on(self, question: Question) -> bool:
+        """Return whether the answer can be passed on as it is."""
+        return question.client_api.api.kind == self._client.api.kind and not self._reads_text(question)
+
+    @asynccontextmanager
+    async def open(self, question: Question) -> AsyncGenerator[Answer]:
+        """See `Upstream`."""
+        model = self._model or question.model
+        passed = self.passes_on(question)
+        try:
+            if passed:
+                body = {**question.body, "model": model} if "model" in question.body else question.body
+            else:
+                body = self._client.encode_request(
+                    question.request, model=model, stream=question.stream, notes=question.notes
+                )
+        except ToolwireError as error:
+            raise GatewayFailure(INVALID, str(error)) from error
+        try:
+            async with self._client.open(body, model=model, stream=question.stream) as answer:
+                if not answer.good:
+                    raise await self._refused(answer)
+                if passed:
+                    media_type = answer.headers.get("content-type", "application/json")
+                    yield PassedAnswer(media_type, limited(answer.body, MAX_STREAM, answer.status))
+                else:
+                    events = self._streamed(answer, question) if question.stream else self._whole(answer, question)
+                    yield EventAnswer(events)
+        except ProviderError as error:
+            raise GatewayFailure(UNREACHABLE, f"{self.name}: {error}") from error
+
+    async def _streamed(self, answer: HttpAnswer, question: Question) -> AsyncIterator[Sequence[Event]]:
+        reader = AnswerReader(self._client.api, reads_text=self._reads_text(question), **self._text_options(question))
+        async for piece in limited(answer.body, MAX_STREAM, answer.status):
+            if events := reader.feed(piece):
+                yield events
+        yield reader.finish()
+
+    async def _whole(self, answer: HttpAnswer, question: Question) -> AsyncIterator[Sequence[Event]]:
+        data = json_of(await answer.read())
+        if not isinstance(data, dict):
+            raise GatewayFailure(UNREACHABLE, f"{self.name} did not answer with a JSON object")
+        response = self._client.api.decode_response(data, tools=question.request.tools, id_seed=question.id)
+        events = replay(response)
+        yield list(merge_text(events, **self._text_options(question)) if self._reads_text(question) else events)
+
+    def _reads_text(self, question: Question) -> bool:
+        """Return whether calls in the text of an answer are read."""
+        return self._client.text_format is not None and bool(question.request.tools)
+
+    def _text_options(self, question: Question) -> ParseOptions:
+        request = question.request
+        return {
+            "format": self._client.text_format or "auto",
+            "tools": request.tools,
+            "id_seed": question.id,
+            "results": result_texts(request.messages),
+        }
+
+    async def _refused(self, answer: HttpAnswer) -> GatewayFailure:
+        body = await beginning(answer.body, MAX_ERROR_BODY)
+        message = self._client.without_secrets(error_message(body))[:MAX_MESSAGE] or "no message"
+        return backend_failure(self.name, answer.status, body, answer.headers.get("retry-after", ""), message)
+
+
+class TextUpstream:
+    """A model that reads and writes text alone: its calls are read from the text.
+
+    Args:
+        backend: the model; see `toolwire.models.TextBackend`.
+        name: the backend's name, for messages.
+    """
+
+    def __init__(self, backend: Backend, *, name: str = "") -> None:
+        self.name = name or backend.model or "the model"
+        self._backend = backend
+
+    async def list_models(self) -> list[str]:
+        """See `Upstream`."""
+        return [self._backend.model]
+
+    @asynccontextmanager
+    async def open(self, question: Question) -> AsyncGenerator[Answer]:
+        """See `Upstream`."""
+        options = StreamOptions(id_seed=question.id, notes=question.notes)
+        async with aclosing(self._backend.stream(question.request, options)) as events:
+            # The first event is waited for here: until it is there, another model may answer instead.
+            try:
+                first = await anext(events)
+            except ProviderError as error:
+                failure = backend_failure(self.name, error.status, b"", "", str(error)) if error.status else None
+                raise failure or GatewayFailure(UNREACHABLE, f"{self.name}: {error}") from error
+            except ToolwireError as error:
+                raise GatewayFailure(INVALID, str(error)) from error
+
+            async def grouped() -> AsyncIterator[Sequence[Event]]:
+                yield (first,)
+                async for event in events:
+                    yield (event,)
+
+            yield EventAnswer(grouped())

@@ -1,0 +1,62 @@
+"""HTTP servers on this machine: their sockets, and the requests that must not come from elsewhere.
+
+A page in a browser can send requests to this machine too, under a host name that resolves to it. So each request must
+name the server as its host, and must not come from another origin.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Collection, Iterable
+
+from toolwire.errors import ConfigurationError
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address or a name is this machine's own, and reached from this machine alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """Return a socket that listens on an address; port 0 stands for any that is free.
+
+    Raises:
+        ConfigurationError: it cannot listen there.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ConfigurationError(f"cannot listen on {host} port {port}: {reason}") from error
+
+
+def own_hosts(host: str, port: int) -> frozenset[str]:
+    """Return the names that requests may give as the host of a server that listens there."""
+    names = {f"[{host}]" if ":" in host else host}
+    if is_loopback(host):
+        names |= {"127.0.0.1", "localhost", "[::1]"}
+    return frozenset({f"{name}:{port}" for name in names} | (names if port == 80 else set()))
+
+
+def is_foreign(origin: str, fetch_site: str, origins: Collection[str]) -> bool:
+    """Return whether a page of another origin sent a request.
+
+    Args:
+        origin: the header `Origin`; "" if it is missing.
+        fetch_site: the header `Sec-Fetch-Site`; "" if it is missing.
+        origins: the origins whose pages may send requests.
+    """
+    if origin:
+        return origin.lower() not in origins
+    return fetch_site not in ("", "same-origin", "none")
+
+
+def header_value(headers: Iterable[tuple[bytes, bytes]], name: str) -> str:
+    """Return the value of an ASGI header; "" if it is missing, "," if it appears more than once."""
+    values = [value.decode("latin-1") for key, value in headers if key.decode("latin-1").lower() == name]
+    return values[0] if len(values) == 1 else "," if values else ""

@@ -1,0 +1,424 @@
+"""The gateway: questions of each client API, answers of backends, failures, and clients that leave."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from typing import Any
+
+import pytest
+import zstandard
+from tests.unit.gateway.gateway_calls import CLIENTS, Scripted, asked, gateway, run
+
+from toolwire import (
+    Client,
+    ContentDelta,
+    Finish,
+    FinishReason,
+    ParsedResponse,
+    ToolCall,
+    Usage,
+    collect,
+    get_api,
+    replay,
+)
+from toolwire.errors import ProviderError
+from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ProblemFound, UsageCounted
+from toolwire.gateway.access import Access
+from toolwire.gateway.failures import INVALID, RATE_LIMIT, UNREACHABLE, GatewayFailure
+from toolwire.gateway.upstreams import ApiUpstream
+from toolwire.messages import Problem
+from toolwire.testing import ScriptedTransport
+
+CALL = ToolCall("get_weather", {"city": "Paris"}, "call_1")
+ANSWER = ParsedResponse("I look.", tool_calls=(CALL,), finish_reason=FinishReason.TOOL_CALLS, usage=Usage(7, 5))
+EVENTS = list(replay(ANSWER))
+
+
+def answer_in(api: str, body: bytes, *, stream: bool) -> ParsedResponse:
+    codec = get_api(CLIENTS[api])
+    if not stream:
+        return codec.decode_response(json.loads(body))
+    decoder = codec.stream_decoder()
+    return collect([*decoder.feed(body), *decoder.finish()])
+
+
+def error_of(api: str, body: Any) -> tuple[Any, str]:
+    """Return what names the kind of an error in an API, and the message."""
+    if api == "ollama":
+        return None, body["error"]
+    error = body["error"]
+    if api == "messages":
+        assert body["type"] == "error"
+    return error.get("status" if api == "gemini" else "type"), error["message"]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("api", CLIENTS)
+def test_a_client_gets_the_answer_in_its_own_api(api: str, stream: bool) -> None:
+    upstream = Scripted(EVENTS[:2], EVENTS[2:])
+    path, body = asked(api, stream=stream)
+    got = run(gateway(upstream), path, body)
+    assert got.status == 200
+    answer = answer_in(api, got.body, stream=stream)
+    assert answer.content == "I look."
+    assert [(call.name, call.arguments) for call in answer.tool_calls] == [("get_weather", {"city": "Paris"})]
+    assert answer.finish_reason is FinishReason.TOOL_CALLS
+    assert answer.usage is not None and answer.usage.output_tokens == 5
+    (question,) = upstream.questions
+    assert [tool.name for tool in question.request.tools] == ["get_weather"]
+    assert upstream.closed == 1
+
+
+@pytest.mark.parametrize("api", CLIENTS)
+def test_a_stream_is_not_to_be_buffered_and_comes_as_it_arrives(api: str) -> None:
+    path, body = asked(api, stream=True)
+    got = run(
+        gateway(Scripted([ContentDelta("one")], 3.0, [ContentDelta("two"), Finish(FinishReason.STOP)])), path, body
+    )
+    assert got.headers["x-accel-buffering"] == "no"
+    assert got.headers["cache-control"] == "no-cache"
+    assert next(at for at, piece in got.pieces if b"one" in piece) == 0
+    assert next(at for at, piece in got.pieces if b"two" in piece) == pytest.approx(3)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("api", CLIENTS)
+def test_a_failure_has_the_status_and_the_form_of_the_api(api: str, stream: bool) -> None:
+    failure = GatewayFailure(RATE_LIMIT, "the backend is busy", retry_after="7")
+    path, body = asked(api, stream=stream)
+    got = run(gateway(Scripted(opens=failure)), path, body)
+    kinds = {"chat": "rate_limit_error", "responses": "rate_limit_error", "messages": "rate_limit_error"}
+    assert (got.status, got.headers["retry-after"]) == (429, "7")
+    assert error_of(api, got.json) == (
+        kinds.get(api, "RESOURCE_EXHAUSTED" if api == "gemini" else None),
+        "the backend is busy",
+    )
+
+
+@pytest.mark.parametrize("api", CLIENTS)
+def test_a_stream_that_breaks_ends_with_an_error_and_no_complete_call(api: str) -> None:
+    path, body = asked(api, stream=True)
+    started = [ContentDelta("I look."), CallStart(0, "get_weather", "call_1"), ArgumentsDelta(0, '{"city": "Pa')]
+    got = run(gateway(Scripted(started, ProviderError("the answer was cut off"))), path, body)
+    assert got.status == 200
+    answer = answer_in(api, got.body, stream=True)
+    assert answer.tool_calls == ()
+    assert any("answer was cut off" in problem.message for problem in answer.problems)
+    assert answer.finish_reason is FinishReason.ERROR
+
+
+@pytest.mark.parametrize("api", CLIENTS)
+def test_another_backend_answers_where_the_first_one_fails(api: str) -> None:
+    broken, spare = Scripted(opens=GatewayFailure(UNREACHABLE, "gone")), Scripted(EVENTS)
+    path, body = asked(api, stream=True)
+    got = run(gateway(broken, spare), path, body)
+    assert len(answer_in(api, got.body, stream=True).tool_calls) == 1
+    assert (len(broken.questions), len(spare.questions)) == (1, 1)
+
+
+def test_no_other_backend_is_asked_after_a_mistake_of_the_client_or_a_byte_of_an_answer() -> None:
+    spare = Scripted(EVENTS)
+    path, body = asked("chat", stream=True)
+    assert run(gateway(Scripted(opens=GatewayFailure(INVALID, "wrong")), spare), path, body).status == 400
+    got = run(gateway(Scripted([ContentDelta("one")], ProviderError("cut")), spare), path, body)
+    assert b"cut" in got.body
+    assert spare.questions == []
+
+
+def test_the_first_failure_is_reported_where_no_backend_answers() -> None:
+    path, body = asked("chat")
+    busy = Scripted(opens=GatewayFailure(RATE_LIMIT, "busy", retry_after="3"))
+    got = run(gateway(busy, Scripted(opens=GatewayFailure(UNREACHABLE, "gone"))), path, body)
+    assert (got.status, got.headers["retry-after"], got.json["error"]["message"]) == (429, "3", "busy")
+
+
+@pytest.mark.parametrize("opens", [None, 25.0], ids=["in the stream", "before the first byte"])
+@pytest.mark.parametrize(
+    ("api", "sign"), [("chat", b": "), ("responses", b": "), ("messages", b"event: ping"), ("gemini", b": ")]
+)
+def test_a_silent_stream_gets_signs_of_life(api: str, sign: bytes, opens: float | None) -> None:
+    path, body = asked(api, stream=True)
+    groups = [[ContentDelta("one")], 25.0, [Finish(FinishReason.STOP)]] if opens is None else [EVENTS]
+    got = run(gateway(Scripted(*groups, opens=opens)), path, body)
+    assert [at for at, piece in got.pieces if piece.startswith(sign)] == [pytest.approx(10), pytest.approx(20)]
+    assert answer_in(api, got.body, stream=True).finish_reason is not FinishReason.ERROR
+
+
+def test_a_failure_after_a_sign_of_life_is_an_error_in_the_stream() -> None:
+    path, body = asked("messages", stream=True)
+
+    slow = Scripted(15.0, ProviderError("gone"))
+    got = run(gateway(slow, Scripted(EVENTS)), path, body)
+    assert got.status == 200
+    assert b"event: error" in got.body
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("opens", [None, 60.0], ids=["while it answers", "before it answers"])
+def test_a_client_that_leaves_cancels_the_backend(stream: bool, opens: float | None) -> None:
+    upstream = Scripted([ContentDelta("one")], 60.0, [ContentDelta("two")], opens=opens)
+    path, body = asked("chat", stream=stream)
+    got = run(gateway(upstream), path, body, leaves_after=1.0)
+    assert b"two" not in got.body
+    assert upstream.closed == (0 if opens else 1)
+
+
+def test_the_problem_of_a_provider_is_a_failure_of_a_whole_answer() -> None:
+    problem = ProblemFound(Problem("provider_error", 0, "", "it broke"))
+    path, body = asked("chat")
+    got = run(gateway(Scripted([ContentDelta("a"), problem, Finish(FinishReason.ERROR)])), path, body)
+    assert (got.status, got.json["error"]["message"]) == (502, "it broke")
+
+
+# -- backends behind an API -------------------------------------------------------------------------------------------
+
+
+def api_upstream(
+    *answers: Any, api: str = "openai_compatible", **options: Any
+) -> tuple[ApiUpstream, ScriptedTransport]:
+    transport = ScriptedTransport(api, answers)
+    return ApiUpstream(
+        Client(api, "backend-model", base_url="http://backend", transport=transport, **options)
+    ), transport
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("api", CLIENTS)
+@pytest.mark.parametrize("behind", ["openai_compatible", "anthropic_messages", "gemini", "openai_responses", "ollama"])
+def test_any_client_can_use_any_backend(api: str, behind: str, stream: bool) -> None:
+    upstream, transport = api_upstream(ANSWER, api=behind)
+    path, body = asked(api, stream=stream)
+    answer = answer_in(api, run(gateway(upstream), path, body).body, stream=stream)
+    assert [(call.name, call.arguments) for call in answer.tool_calls] == [("get_weather", {"city": "Paris"})]
+    (sent,) = transport.requests
+    assert [tool.name for tool in get_api(behind).decode_request(sent).tools] == ["get_weather"]
+
+
+def test_bytes_of_the_same_api_are_passed_on_as_they_are() -> None:
+    raw = b'{"choices": [{"message": {"content": "hi", "odd": 1}, "finish_reason": "stop"}], "unknown": true}'
+    upstream, transport = api_upstream(raw, text_format=None)
+    path, body = asked("chat")
+    body["unheard_of"] = {"a": 1}
+    got = run(gateway(upstream), path, body)
+    assert got.body == raw
+    assert transport.requests == [body]
+
+
+def test_the_model_of_the_backend_replaces_the_name_that_clients_use() -> None:
+    transport = ScriptedTransport("openai_compatible", [b'{"choices": []}'])
+    client = Client("openai_compatible", "m", base_url="http://b", transport=transport, text_format=None)
+    path, body = asked("chat", model="alias")
+    run(gateway(ApiUpstream(client, model="real")), path, body)
+    assert transport.requests[0]["model"] == "real"
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("api", CLIENTS)
+def test_a_call_in_the_text_becomes_a_call_of_the_client_api(api: str, stream: bool) -> None:
+    text = 'I look. <tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>'
+    upstream, _ = api_upstream(ParsedResponse(text), text_format="auto")
+    path, body = asked(api, stream=stream)
+    answer = answer_in(api, run(gateway(upstream), path, body).body, stream=stream)
+    assert [call.arguments for call in answer.tool_calls] == [{"city": "Paris"}]
+    assert (answer.content.strip(), answer.finish_reason) == ("I look.", FinishReason.TOOL_CALLS)
+
+
+_LENGTH = "This model's maximum context length is 100 tokens. However, you requested"
+_TOO_LONG = "prompt is too long"
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (
+            f"{_LENGTH} 140 tokens (120 in the messages, 20 in the completion).",
+            f"{_TOO_LONG}: 120 tokens > 100 maximum",
+        ),
+        ("prompt is too long: 250 tokens > 200 maximum", f"{_TOO_LONG}: 250 tokens > 200 maximum"),
+        ("the request exceeds the available context size (4096 tokens)", f"{_TOO_LONG}: 4097 tokens > 4096 maximum"),
+        (
+            f"{_LENGTH} 120 tokens (90 in the messages, 30 in the completion).",
+            "input length and `max_tokens` exceed context limit: 90 + 30 > 100, "
+            "decrease input length or `max_tokens` and try again",
+        ),
+    ],
+)
+def test_a_conversation_that_is_too_long_is_reported_in_words_that_clients_know(message: str, shown: str) -> None:
+    error = json.dumps({"error": {"message": message}}).encode()
+    upstream, _ = api_upstream((400, error), (400, error))
+    got = run(gateway(upstream, Scripted(EVENTS)), *asked("messages"))
+    assert (got.status, got.json["error"]) == (400, {"type": "invalid_request_error", "message": shown})
+    got = run(gateway(upstream, Scripted(EVENTS)), *asked("responses"))
+    assert (got.status, got.json["error"]["code"]) == (400, "context_length_exceeded")
+
+
+def test_a_message_of_the_backend_is_shown_without_the_key() -> None:
+    error = b'{"error": {"message": "the key sk-0123456789abcdef is wrong"}}'
+    transport = ScriptedTransport("openai_compatible", [(401, error)])
+    transport.offline = False
+    client = Client("openai_compatible", "m", base_url="http://b", transport=transport, key="sk-0123456789abcdef")
+    got = run(gateway(ApiUpstream(client, name="cloud")), *asked("chat"))
+    assert (got.status, got.json["error"]["message"]) == (401, "cloud answered 401: the key [key] is wrong")
+
+
+# -- bodies and access ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("api", CLIENTS)
+@pytest.mark.parametrize(
+    "body", [b"{", b"[]", b"\xff", b'{"messages": 3, "input": 3, "contents": 3, "model": "m"}', b"[" * 100_000]
+)
+def test_a_body_that_is_no_request_is_refused_in_the_form_of_the_api(api: str, body: bytes) -> None:
+    path, _ = asked(api)
+    got = run(gateway(Scripted(EVENTS)), path, body)
+    assert got.status == 400
+    assert error_of(api, got.json)[1]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "pack"),
+    [
+        ("gzip", gzip.compress),
+        ("deflate", zlib.compress),
+        ("deflate", lambda data: zlib.compress(data)[2:-4]),
+        ("zstd", zstandard.compress),
+        ("identity", bytes),
+    ],
+)
+def test_a_compressed_body_is_read(encoding: str, pack: Any) -> None:
+    path, body = asked("chat")
+    got = run(gateway(Scripted(EVENTS)), path, pack(json.dumps(body).encode()), headers={"content-encoding": encoding})
+    assert got.status == 200
+
+
+@pytest.mark.parametrize(
+    ("encoding", "data", "status"),
+    [
+        ("br", b"x", 415),
+        ("gzip, gzip", gzip.compress(gzip.compress(b"{}")), 415),
+        ("gzip", b"not packed", 400),
+        ("gzip", gzip.compress(b"{}")[:-9], 400),
+        ("zstd", b"not packed", 400),
+        ("gzip", gzip.compress(b" " * (2 << 20)), 413),
+        ("zstd", zstandard.compress(b" " * (2 << 20)), 413),
+        ("", b" " * (2 << 20), 413),
+    ],
+)
+def test_a_body_that_cannot_be_unpacked_within_bounds_is_refused(encoding: str, data: bytes, status: int) -> None:
+    app = gateway(Scripted(EVENTS))
+    app.services.max_body = 1 << 20
+    assert run(app, "/v1/messages", data, headers={"content-encoding": encoding}).status == status
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"authorization": "Bearer right"},
+        {"authorization": "bearer right"},
+        {"x-api-key": "right"},
+        {"x-goog-api-key": "right"},
+        {"api-key": "right"},
+        {"authorization": "Bearer other"},
+    ],
+)
+def test_a_key_counts_in_any_of_its_places(headers: dict[str, str]) -> None:
+    app = gateway(Scripted(EVENTS), access=Access(("right", "other")))
+    path, body = asked("chat")
+    assert run(app, path, body, headers=headers).status == 200
+    assert run(app, path + "?key=right", body).status == 200
+
+
+@pytest.mark.parametrize("api", CLIENTS)
+@pytest.mark.parametrize(
+    "headers", [{}, {"authorization": "Bearer wrong"}, {"x-api-key": "righ"}, {"authorization": "Basic right"}]
+)
+def test_a_request_without_the_key_is_refused(api: str, headers: dict[str, str]) -> None:
+    upstream = Scripted(EVENTS)
+    path, body = asked(api)
+    got = run(gateway(upstream, access=Access(("right",))), path, body, headers=headers)
+    assert got.status == 401
+    assert error_of(api, got.json)[1]
+    assert upstream.questions == []
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"host": "evil.example"}, {"origin": "http://evil.example"}, {"sec-fetch-site": "cross-site"}, {"host": ""}],
+)
+def test_a_request_of_another_site_is_refused(headers: dict[str, str]) -> None:
+    upstream = Scripted(EVENTS)
+    access = Access(hosts=frozenset({"127.0.0.1:4100"}), origins=frozenset({"http://127.0.0.1:4100"}))
+    path, body = asked("chat")
+    assert run(gateway(upstream, access=access), path, body, headers=headers).status == 403
+    assert run(gateway(upstream, access=access), path, body, headers={"origin": "http://127.0.0.1:4100"}).status == 200
+    assert len(upstream.questions) == 1
+
+
+# -- other addresses --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/models"])
+def test_one_list_of_models_is_for_all_clients(path: str) -> None:
+    got = run(gateway(Scripted(EVENTS)), path, method="GET").json
+    assert [model["id"] for model in got["data"]] == ["m"]
+    assert (got["first_id"], got["models"][0]["slug"]) == ("m", "m")
+
+
+def test_gemini_and_ollama_list_models_in_their_own_form() -> None:
+    app = gateway(Scripted(EVENTS), context=4096)
+    assert run(app, "/v1beta/models", method="GET").json["models"][0]["name"] == "models/m"
+    assert run(app, "/v1beta/models/m", method="GET").json["inputTokenLimit"] == 4096
+    assert run(app, "/api/tags", method="GET").json["models"][0]["name"] == "m"
+    shown = run(app, "/api/show", {"model": "m:latest"}).json
+    assert shown["model_info"]["toolwire.context_length"] == 4096
+    assert "tools" in shown["capabilities"]
+    assert run(app, "/api/version", method="GET").json["version"] >= "0.13.4"
+
+
+def test_tokens_are_counted_without_a_model() -> None:
+    upstream = Scripted(EVENTS)
+    _, body = asked("messages")
+    more = {**body, "system": "word " * 1_000}
+    few, many = (
+        run(gateway(upstream), "/v1/messages/count_tokens", value).json["input_tokens"] for value in (body, more)
+    )
+    assert many - few > 900
+    _, gemini = asked("gemini")
+    assert (
+        run(gateway(upstream), "/v1beta/models/m:countTokens", {"generateContentRequest": gemini}).json["totalTokens"]
+        > 5
+    )
+    assert upstream.questions == []
+
+
+def test_a_websocket_is_refused_so_that_the_client_uses_http() -> None:
+    headers = {"upgrade": "websocket", "connection": "upgrade"}
+    assert run(gateway(Scripted(EVENTS)), "/v1/responses", method="GET", headers=headers).status == 426
+
+
+def test_an_unknown_address_and_an_unknown_model_are_not_found() -> None:
+    app = gateway(Scripted(EVENTS))
+    assert run(app, "/v1/nothing", {}).status == 404
+    assert run(app, "/v1beta/models/m:embedContent", {}).status == 404
+
+
+def test_a_prompt_of_ollama_is_a_conversation_of_one_message() -> None:
+    upstream = Scripted([UsageCounted(Usage(1, 1)), ContentDelta("hi"), Finish(FinishReason.STOP)])
+    got = run(
+        gateway(upstream), "/api/generate", {"model": "m", "prompt": "Hello", "system": "Be brief", "stream": False}
+    )
+    assert got.status == 200
+    assert [message.text for message in upstream.questions[0].request.messages] == ["Be brief", "Hello"]
+
+
+def test_a_call_that_ends_is_not_announced_twice() -> None:
+    path, body = asked("responses", stream=True)
+    groups = [
+        [CallStart(0, "get_weather", "c")],
+        [ArgumentsDelta(0, "{}")],
+        [CallEnd(0, ToolCall("get_weather", {}, "c"), True)],
+    ]
+    got = run(gateway(Scripted(*groups, [Finish(FinishReason.TOOL_CALLS)])), path, body)
+    assert got.body.count(b"event: response.output_item.added") == 1
