@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "toolwire"
 MAX_TOP_MODULES = 8
-MAX_LAYERS = 14
+MAX_LAYERS = 15
 MAX_MODULE_LINES = 500
 
 

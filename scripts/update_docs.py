@@ -150,6 +150,7 @@ def _source(path: Path) -> str:
 PUBLIC = (
     "toolwire",
     "toolwire.agent",
+    "toolwire.gateway",
     "toolwire.mcp",
     "toolwire.models",
     "toolwire.openapi",

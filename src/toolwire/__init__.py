@@ -36,8 +36,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "execution.registry": "ToolRegistry",
         "execution.tool_context": "BudgetLeft CallEnvironment ToolContext",
         "messages": (
-            "Content FilePart FinishReason ImagePart Message OpaquePart ParsedResponse Part Problem ProblemKind "
-            "ReasoningPart TextPart ToolCall ToolResult Usage"
+            "Content FileKind FilePart FinishReason ImagePart Message OpaquePart ParsedResponse Part Problem "
+            "ProblemKind ReasoningPart TextPart ToolCall ToolResult Usage"
         ),
         "policy.approval": "ApprovalAnswer Approval present",
         "policy.intent": "Intent IntentDetector TierGate",

@@ -67,6 +67,7 @@ from toolwire.execution.tool_context import BudgetLeft as BudgetLeft
 from toolwire.execution.tool_context import CallEnvironment as CallEnvironment
 from toolwire.execution.tool_context import ToolContext as ToolContext
 from toolwire.messages import Content as Content
+from toolwire.messages import FileKind as FileKind
 from toolwire.messages import FilePart as FilePart
 from toolwire.messages import FinishReason as FinishReason
 from toolwire.messages import ImagePart as ImagePart
@@ -166,6 +167,7 @@ __all__ = [
     "Event",
     "ExecutorOptions",
     "FallbackLevel",
+    "FileKind",
     "FilePart",
     "Finish",
     "FinishReason",

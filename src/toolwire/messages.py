@@ -197,6 +197,7 @@ class ImagePart:
 
 
 FileKind = Literal["document", "audio", "video"]
+"""The kinds of `FilePart`."""
 
 _TEXT_TYPES = frozenset(("application/json", "application/xml", "application/yaml", "application/x-yaml"))
 

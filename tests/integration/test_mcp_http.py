@@ -18,6 +18,7 @@ from toolwire.mcp import http_server
 from toolwire.mcp.client_context import current_caller
 from toolwire.mcp.http_server import HttpOptions, Listening
 from toolwire.mcp.server import McpService
+from toolwire.runtime.local_http import own_hosts
 
 INITIALIZE = {
     "jsonrpc": "2.0",

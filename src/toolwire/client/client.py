@@ -250,13 +250,11 @@ class Client:
 
         Args:
             body: the body, in the API's own form.
-            model: the model, for APIs that name it in the address; "" for the client's own.
-            stream: whether the body asks for a stream, for APIs that say so in the address.
+            model, stream: the model, and whether a stream is asked for, where an address says so; "" for the client's.
             extra_headers: headers of this request besides the client's own.
 
         Raises:
-            ConfigurationError: no key is set.
-            ProviderError: see `Transport.open`. An answer that is an error is not raised.
+            ConfigurationError, ProviderError: see `stream`; an answer that is an error is not raised.
         """
         additions = RequestAdditions.of(None, None, extra_headers).over(self._additions)
         return self._transport.open(self._request(dict(body), additions, stream=stream, model=model))
@@ -271,8 +269,7 @@ class Client:
         Raises:
             ProviderError: the server cannot be reached, or refuses.
         """
-        path = self._endpoint.models
-        if not path:
+        if not (path := self._endpoint.models):
             return []
         request = replace(self._request({}, self._additions, stream=False, path=path), body=b"", method="GET")
         async with self._transport.open(request) as answer:

@@ -47,7 +47,7 @@ class Access:
             return key
         sent = key.encode("utf-8", "replace")
         # Each key is compared, whichever is right, so that the time says nothing about them.
-        matches = [hmac.compare_digest(sent, own.encode()) for own in self.keys]
+        matches = [hmac.compare_digest(sent, valid.encode()) for valid in self.keys]
         if not any(matches):
             raise GatewayFailure(NO_KEY, "the key is wrong" if key else "a key is missing: send it as a bearer token")
         return key

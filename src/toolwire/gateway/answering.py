@@ -1,4 +1,4 @@
-"""Answers on their way to a client: whole or as a stream, with signs of life, until the client leaves."""
+"""Answers on their way to a client: whole or as a stream, with keep-alive bytes, until the client leaves."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Send = Callable[[Any], Awaitable[None]]
 Receive = Callable[[], Awaitable[Any]]
 
 SILENCE = 10.0
-"""Seconds without a byte after which a stream gets a sign of life."""
+"""Seconds without a byte after which a stream gets a keep-alive."""
 _STREAM_HEADERS = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
 MAX_NOTES = 2_000
 """Maximum length of the header with the notes, in characters."""
 
 
 class Reply:
-    """The response to one request: its head is sent with the first bytes, or with the first sign of life.
+    """The response to one request: its head is sent with the first bytes, or with the first keep-alive.
 
     Args:
         send: sends messages of ASGI.
@@ -79,15 +79,15 @@ class Reply:
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
     async def _settle(self) -> None:
-        """Wait for a sign of life that is being sent."""
+        """Wait for a keep-alive that is being sent."""
         if self._sign is not None:
             sign, self._sign = self._sign, None
             await sign
 
     @contextmanager
-    def signs_of_life(self) -> Iterator[None]:
-        """Send signs of life while nothing else is sent."""
-        if not self._client_api.sign_of_life:
+    def keeping_alive(self) -> Iterator[None]:
+        """Send keep-alive bytes while nothing else is sent."""
+        if not self._client_api.keep_alive:
             yield
             return
         loop = asyncio.get_running_loop()
@@ -113,7 +113,7 @@ class Reply:
     async def _send_sign(self) -> None:
         if not self.begun:
             await self._begin()
-        await self._send({"type": "http.response.body", "body": self._client_api.sign_of_life, "more_body": True})
+        await self._send({"type": "http.response.body", "body": self._client_api.keep_alive, "more_body": True})
 
 
 async def answer_stream(question: Question, upstreams: Iterator[Upstream], reply: Reply) -> None:
@@ -123,7 +123,7 @@ async def answer_stream(question: Question, upstreams: Iterator[Upstream], reply
         GatewayFailure: none answers, and no byte has been sent. A failure after that ends the stream with an error.
     """
     try:
-        with reply.signs_of_life():
+        with reply.keeping_alive():
             async with _first_answer(question, upstreams, reply) as answer:
                 if isinstance(answer, PassedAnswer):
                     async for piece in answer.body:
@@ -216,8 +216,8 @@ async def _first_answer(question: Question, upstreams: Iterator[Upstream], reply
     raise failure or GatewayFailure(INTERNAL, f"no backend answers for {question.model!r:.200}")
 
 
-class ClientGone(Exception):
-    """The client has left; nobody reads the answer."""
+class ClientLeft(Exception):
+    """The client has left, so that nobody reads the answer."""
 
 
 @asynccontextmanager
@@ -225,25 +225,25 @@ async def until_gone(receive: Receive) -> AsyncIterator[None]:
     """Cancel the block when the client leaves.
 
     Raises:
-        ClientGone: it has left.
+        ClientLeft: it has left.
     """
     task = asyncio.current_task()
     assert task is not None
-    gone = False
+    has_left = False
 
     async def watch() -> None:
-        nonlocal gone
+        nonlocal has_left
         while (await receive())["type"] != "http.disconnect":
             pass
-        gone = True
+        has_left = True
         task.cancel()
 
     watcher = asyncio.create_task(watch())
     try:
         yield
     except asyncio.CancelledError:
-        if gone and task.uncancel() == 0:
-            raise ClientGone from None
+        if has_left and task.uncancel() == 0:
+            raise ClientLeft from None
         raise
     finally:
         watcher.cancel()

@@ -10,7 +10,7 @@ from typing import Any
 from starlette.routing import Route, Router
 
 from toolwire.gateway.access import Access
-from toolwire.gateway.answering import ClientGone, Receive, Reply, Send
+from toolwire.gateway.answering import ClientLeft, Receive, Reply, Send
 from toolwire.gateway.client_apis import CHAT, ClientApi
 from toolwire.gateway.client_calls import ClientCall, Services
 from toolwire.gateway.failures import INTERNAL, NOT_FOUND, GatewayFailure
@@ -73,7 +73,7 @@ class _Endpoint:
                 await self._handle(call)
             except GatewayFailure as failure:
                 await self._refuse(reply, failure)
-            except (ClientGone, ConnectionError):
+            except (ClientLeft, ConnectionError):
                 return
         if captured.error is not None:
             LOG.error("the request %s to %s failed", id, scope["path"], exc_info=captured.error)

@@ -22,14 +22,14 @@ class ClientApi:
         api: reads requests, and writes answers and streams.
         failure: writes the body that reports a failure.
         stream_type: the media type of streams.
-        sign_of_life: bytes for a stream in which nothing has happened for a while; b"" if the API knows none.
+        keep_alive: bytes for a stream in which nothing has happened for a while; b"" if the API knows none.
         streams_by_default: whether a request that does not say so asks for a stream.
     """
 
     api: ProviderApi
     failure: Callable[[GatewayFailure], Json]
     stream_type: str = "text/event-stream; charset=utf-8"
-    sign_of_life: bytes = b": waiting\n\n"
+    keep_alive: bytes = b": waiting\n\n"
     streams_by_default: bool = False
 
     @property
@@ -60,12 +60,12 @@ def _ollama_failure(failure: GatewayFailure) -> Json:
 
 CHAT = ClientApi(get_api("openai_compatible"), _openai_failure)
 RESPONSES = ClientApi(get_api("openai_responses"), _openai_failure)
-MESSAGES = ClientApi(get_api("anthropic_messages"), _anthropic_failure, sign_of_life=sse({"type": "ping"}, "ping"))
+MESSAGES = ClientApi(get_api("anthropic_messages"), _anthropic_failure, keep_alive=sse({"type": "ping"}, "ping"))
 GEMINI = ClientApi(get_api("gemini"), _gemini_failure)
 OLLAMA = ClientApi(
     get_api("ollama"),
     _ollama_failure,
     stream_type="application/x-ndjson",
-    sign_of_life=b"",
+    keep_alive=b"",
     streams_by_default=True,
 )

@@ -1,4 +1,4 @@
-"""One request of a client, as the handler of its route sees it, and what the handlers share."""
+"""One request of a client, as the handler of its route sees it, and the services that all handlers share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolwire.gateway.request_body import MAX_BODY, read_object
 
 @dataclass(slots=True)
 class Services:
-    """What all requests share.
+    """Services that all requests share.
 
     Attributes:
         models: the models that are offered.
@@ -35,7 +35,7 @@ class ClientCall:
     """One request, as the handler of its route sees it.
 
     Attributes:
-        services: what all requests share.
+        services: the services that all requests share.
         client_api: the API that the path belongs to.
         path: what the path says, by the names of its places.
         headers: the headers, in lower case.

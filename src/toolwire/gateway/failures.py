@@ -151,8 +151,8 @@ def overflow_in(message: str) -> Overflow | None:
         return Overflow(int(parts[1]), size, int(parts[2]))
     if requested is not None and int(requested[1]) != size:
         return Overflow(int(requested[1]), size)
-    others = [int(number) for number in _NUMBERS.findall(plain) if int(number) != size]
-    return Overflow(max(others, default=0), size)
+    numbers = [int(number) for number in _NUMBERS.findall(plain) if int(number) != size]
+    return Overflow(max(numbers, default=0), size)
 
 
 def backend_failure(backend: str, status: int, body: bytes, retry_after: str, message: str) -> GatewayFailure:

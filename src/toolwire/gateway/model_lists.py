@@ -13,7 +13,7 @@ OLLAMA_VERSION = "0.13.4"
 """The version of Ollama whose API this is. Clients refuse older ones."""
 LISTED_AT = "2026-01-01T00:00:00Z"
 DEFAULT_CONTEXT = 131_072
-"""The number of tokens that clients are told to fit into a model whose limit is not known."""
+"""The number of tokens that a list names for a model whose limit is not known."""
 
 
 async def list_models(call: ClientCall) -> None:

@@ -66,7 +66,7 @@ class ModelTable:
     async def list(self) -> list[ServedModel]:
         """Return the models that clients can choose: those with a name, else those that the backends have.
 
-        Backends that cannot be reached are left out: a list is no reason to fail.
+        Backends that cannot be reached are left out: a list should not fail because of one of them.
         """
         if self._exact:
             return list(self._exact.values())
@@ -93,5 +93,5 @@ class ModelTable:
             if fnmatchcase(name, model.name):
                 return model
         near = closest(name, self._exact, limit=3)
-        known = ", ".join(list(self._exact)[:10]) or "none"
-        raise GatewayFailure(UNKNOWN_MODEL, f"there is no model {name!r:.200}{did_you_mean(near)} (there are: {known})")
+        names = ", ".join(list(self._exact)[:10]) or "none"
+        raise GatewayFailure(UNKNOWN_MODEL, f"there is no model {name!r:.200}{did_you_mean(near)} (there are: {names})")

@@ -83,9 +83,9 @@ def unpacked(body: bytes, encodings: str, limit: int) -> bytes:
             continue
         unpack = _UNPACKERS.get(name)
         if unpack is None or len(names) > 1:
-            known = ", ".join(_UNPACKERS)
+            encodings_known = ", ".join(_UNPACKERS)
             raise GatewayFailure(
-                UNKNOWN_ENCODING, f"the body is compressed as {encodings!r:.60}; known are {known}, one at a time"
+                UNKNOWN_ENCODING, f"the body is compressed as {encodings!r:.60}; known are {encodings_known}, one at a time"
             )
         try:
             pieces: list[bytes] = []

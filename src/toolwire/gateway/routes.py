@@ -73,7 +73,7 @@ async def ollama_generate(call: ClientCall) -> None:
 
 
 async def refuse_websocket(call: ClientCall) -> None:
-    """Refuse a connection of the Responses API over a websocket, so that clients go on over HTTP at once."""
+    """Refuse a connection of the Responses API over a websocket, so that clients use HTTP at once."""
     if call.headers.get("upgrade", "").lower() == "websocket":
         raise GatewayFailure(NO_WEBSOCKET, "this server has no websockets: use HTTP")
     raise GatewayFailure(NOT_FOUND, "there is nothing at this address")

@@ -138,7 +138,7 @@ def test_the_first_failure_is_reported_where_no_backend_answers() -> None:
 @pytest.mark.parametrize(
     ("api", "sign"), [("chat", b": "), ("responses", b": "), ("messages", b"event: ping"), ("gemini", b": ")]
 )
-def test_a_silent_stream_gets_signs_of_life(api: str, sign: bytes, opens: float | None) -> None:
+def test_a_silent_stream_gets_keeping_alive(api: str, sign: bytes, opens: float | None) -> None:
     path, body = asked(api, stream=True)
     groups = [[ContentDelta("one")], 25.0, [Finish(FinishReason.STOP)]] if opens is None else [EVENTS]
     got = run(gateway(Scripted(*groups, opens=opens)), path, body)
@@ -146,7 +146,7 @@ def test_a_silent_stream_gets_signs_of_life(api: str, sign: bytes, opens: float 
     assert answer_in(api, got.body, stream=True).finish_reason is not FinishReason.ERROR
 
 
-def test_a_failure_after_a_sign_of_life_is_an_error_in_the_stream() -> None:
+def test_a_failure_after_a_keep_alive_is_an_error_in_the_stream() -> None:
     path, body = asked("messages", stream=True)
 
     slow = Scripted(15.0, ProviderError("gone"))
