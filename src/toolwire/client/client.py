@@ -231,12 +231,9 @@ class Client:
     def encode_request(
         self, request: ChatRequest, *, model: str = "", stream: bool = False, notes: Notes | None = None
     ) -> Json:
-        """Return the body that is sent for a request, with the settings and additions of the client.
-
-        See `ProviderApi.encode_request` for the errors; `model` is "" for the client's own.
-        """
+        """Return the body that is sent for a request; see `ProviderApi.encode_request`."""
         request = replace(request.with_defaults(self._additions.settings), model=model or self.model)
-        return self._body(request, None, stream, notes, self._additions)
+        return self._body(request, request.tools, stream, notes, self._additions)
 
     def open(
         self,
@@ -250,7 +247,8 @@ class Client:
 
         Args:
             body: the body, in the API's own form.
-            model, stream: the model, and whether a stream is asked for, where an address says so; "" for the client's.
+            model: the model in the address, for APIs that have it there; "" for the client's own.
+            stream: whether a stream is asked for, for APIs that say so in the address.
             extra_headers: headers of this request besides the client's own.
 
         Raises:

@@ -28,8 +28,8 @@ class GatewayModelTable(_Strict):
         profile: its model, of `[profiles]`; the profile of the same name without it.
         shares: profiles that answer in turn, each with its share of the requests, in place of `profile`.
         fallback: profiles that are asked, in order, where none of these answers; by default those of the profile.
-        calls_in_text: the wire format of calls that the model writes into its text; "auto" for any, "none" for none. By
-            default "auto" for servers of open models, and "none" for providers of their own models.
+        calls_in_text: the wire format of calls that the model writes into its text; "auto" for any, "none" for none; by
+            default as the model is known, and "auto" for an unknown one on a server of one's own.
         context: the number of tokens that fit into the model.
     """
 

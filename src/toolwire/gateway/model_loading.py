@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from toolwire.agent.model_pool import Models
-from toolwire.client.endpoints import ENDPOINTS, Endpoint
 from toolwire.config.gateway_tables import GatewayModelTable
 from toolwire.config.tables import Configuration, ModelProfile
 from toolwire.errors import ConfigurationError
@@ -59,9 +58,9 @@ async def _open(name: str, profile: ModelProfile, models: Models, calls_in_text:
     backend = await models.open(profile)
     if not isinstance(backend, ApiBackend):
         return TextUpstream(backend, name=name)
-    client = backend.client
-    endpoint = ENDPOINTS.get(client.api.name, Endpoint())
-    # Providers of their own models have fields for calls that can be trusted, so their answers are passed on unread.
-    format = calls_in_text or ("none" if endpoint.prices else AUTO)
-    client.text_format = None if format == "none" else format if format == AUTO else get_format(format).name
-    return ApiUpstream(client, name=name, model="" if profile.model == ANY_MODEL else profile.model)
+    format = calls_in_text or ""
+    if format not in ("", "none", AUTO):
+        format = get_format(format).name
+    return ApiUpstream(
+        backend.client, name=name, model="" if profile.model == ANY_MODEL else profile.model, calls_in_text=format
+    )

@@ -83,10 +83,8 @@ def unpacked(body: bytes, encodings: str, limit: int) -> bytes:
             continue
         unpack = _UNPACKERS.get(name)
         if unpack is None or len(names) > 1:
-            encodings_known = ", ".join(_UNPACKERS)
-            raise GatewayFailure(
-                UNKNOWN_ENCODING, f"the body is compressed as {encodings!r:.60}; known are {encodings_known}, one at a time"
-            )
+            message = f"the body is compressed as {encodings!r:.60}; use one of {', '.join(_UNPACKERS)}"
+            raise GatewayFailure(UNKNOWN_ENCODING, message)
         try:
             pieces: list[bytes] = []
             size = 0

@@ -15,6 +15,8 @@ from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Questi
 from toolwire.models.backends import Backend, StreamOptions
 from toolwire.providers.parsing import AnswerReader, merge_text
 from toolwire.providers.request import result_texts
+from toolwire.wire.format_registry import AUTO
+from toolwire.wire.profiles import profile
 from toolwire.wire.stream_parser import ParseOptions
 
 MAX_MESSAGE = 2_000
@@ -28,16 +30,19 @@ class ApiUpstream:
     read in the answer's text.
 
     Args:
-        client: the client of the API; its owner closes it. Its `text_format` is the format in which calls in the text
-            of an answer are read, None for none.
+        client: the client of the API; its owner closes it.
         name: the backend's name, for messages.
         model: the model's name at the backend; "" to pass on the name that the client asked for.
+        calls_in_text: the format in which calls in the text of an answer are read; "auto" for any, "none" for none, ""
+            for the one in which the model is known to write them. Calls of an unknown model are read in any format,
+            unless it is one of a provider's own.
     """
 
-    def __init__(self, client: Client, *, name: str = "", model: str = "") -> None:
+    def __init__(self, client: Client, *, name: str = "", model: str = "", calls_in_text: str = "") -> None:
         self.name = name or client.api.name
         self._client = client
         self._model = model
+        self._calls_in_text = calls_in_text
 
     async def list_models(self) -> list[str]:
         """See `Upstream`."""
@@ -45,7 +50,7 @@ class ApiUpstream:
 
     def passes_on(self, question: Question) -> bool:
         """Return whether the answer can be passed on as it is."""
-        return question.client_api.api.kind == self._client.api.kind and not self._reads_text(question)
+        return question.client_api.api.kind == self._client.api.kind and self._text_format(question) is None
 
     @asynccontextmanager
     async def open(self, question: Question) -> AsyncGenerator[Answer]:
@@ -75,7 +80,9 @@ class ApiUpstream:
             raise GatewayFailure(UNREACHABLE, f"{self.name}: {error}") from error
 
     async def _streamed(self, answer: HttpAnswer, question: Question) -> AsyncIterator[Sequence[Event]]:
-        reader = AnswerReader(self._client.api, reads_text=self._reads_text(question), **self._text_options(question))
+        reader = AnswerReader(
+            self._client.api, reads_text=self._text_format(question) is not None, **self._text_options(question)
+        )
         async for piece in limited(answer.body, MAX_STREAM, answer.status):
             if events := reader.feed(piece):
                 yield events
@@ -87,16 +94,23 @@ class ApiUpstream:
             raise GatewayFailure(UNREACHABLE, f"{self.name} did not answer with a JSON object")
         response = self._client.api.decode_response(data, tools=question.request.tools, id_seed=question.id)
         events = replay(response)
-        yield list(merge_text(events, **self._text_options(question)) if self._reads_text(question) else events)
+        yield list(merge_text(events, **self._text_options(question)) if self._text_format(question) else events)
 
-    def _reads_text(self, question: Question) -> bool:
-        """Return whether calls in the text of an answer are read."""
-        return self._client.text_format is not None and bool(question.request.tools)
+    def _text_format(self, question: Question) -> str | None:
+        """Return the format in which calls in the text of an answer are read; None for none."""
+        if not question.request.tools or self._calls_in_text == "none":
+            return None
+        if self._calls_in_text:
+            return self._calls_in_text
+        known = profile(self._model or question.model)
+        if known.known:
+            return known.text_format
+        return None if self._client.price_provider else AUTO
 
     def _text_options(self, question: Question) -> ParseOptions:
         request = question.request
         return {
-            "format": self._client.text_format or "auto",
+            "format": self._text_format(question) or AUTO,
             "tools": request.tools,
             "id_seed": question.id,
             "results": result_texts(request.messages),

@@ -176,12 +176,11 @@ def test_the_problem_of_a_provider_is_a_failure_of_a_whole_answer() -> None:
 
 
 def api_upstream(
-    *answers: Any, api: str = "openai_compatible", **options: Any
+    *answers: Any, api: str = "openai_compatible", calls_in_text: str = ""
 ) -> tuple[ApiUpstream, ScriptedTransport]:
     transport = ScriptedTransport(api, answers)
-    return ApiUpstream(
-        Client(api, "backend-model", base_url="http://backend", transport=transport, **options)
-    ), transport
+    client = Client(api, "backend-model", base_url="http://backend", transport=transport)
+    return ApiUpstream(client, calls_in_text=calls_in_text), transport
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -198,7 +197,7 @@ def test_any_client_can_use_any_backend(api: str, behind: str, stream: bool) -> 
 
 def test_bytes_of_the_same_api_are_passed_on_as_they_are() -> None:
     raw = b'{"choices": [{"message": {"content": "hi", "odd": 1}, "finish_reason": "stop"}], "unknown": true}'
-    upstream, transport = api_upstream(raw, text_format=None)
+    upstream, transport = api_upstream(raw, calls_in_text="none")
     path, body = asked("chat")
     body["unheard_of"] = {"a": 1}
     got = run(gateway(upstream), path, body)
@@ -208,9 +207,9 @@ def test_bytes_of_the_same_api_are_passed_on_as_they_are() -> None:
 
 def test_the_model_of_the_backend_replaces_the_name_that_clients_use() -> None:
     transport = ScriptedTransport("openai_compatible", [b'{"choices": []}'])
-    client = Client("openai_compatible", "m", base_url="http://b", transport=transport, text_format=None)
+    client = Client("openai_compatible", "m", base_url="http://b", transport=transport)
     path, body = asked("chat", model="alias")
-    run(gateway(ApiUpstream(client, model="real")), path, body)
+    run(gateway(ApiUpstream(client, model="real", calls_in_text="none")), path, body)
     assert transport.requests[0]["model"] == "real"
 
 
@@ -218,7 +217,7 @@ def test_the_model_of_the_backend_replaces_the_name_that_clients_use() -> None:
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_call_in_the_text_becomes_a_call_of_the_client_api(api: str, stream: bool) -> None:
     text = 'I look. <tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>'
-    upstream, _ = api_upstream(ParsedResponse(text), text_format="auto")
+    upstream, _ = api_upstream(ParsedResponse(text), calls_in_text="auto")
     path, body = asked(api, stream=stream)
     answer = answer_in(api, run(gateway(upstream), path, body).body, stream=stream)
     assert [call.arguments for call in answer.tool_calls] == [{"city": "Paris"}]
