@@ -102,9 +102,9 @@ class ApiUpstream:
             return None
         if self._calls_in_text:
             return self._calls_in_text
-        known = profile(self._model or question.model)
-        if known.known:
-            return known.text_format
+        model_profile = profile(self._model or question.model)
+        if model_profile.known:
+            return model_profile.text_format
         return None if self._client.price_provider else AUTO
 
     def _text_options(self, question: Question) -> ParseOptions:
