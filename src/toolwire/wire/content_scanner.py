@@ -232,7 +232,7 @@ class ContentScanner(Leaf):
         # only at the start of the message.
         is_block = self.blank and marker in content.openers
         if marker in content.quotes and not self.reasoning and not (is_block and marker in BRACKETS):
-            if marker in self._quotes and self._opens_quotation(marker):
+            if marker in self._quotes and self._opens_quotation(marker, text[stop : stop + 1]):
                 return start
         elif marker in content.ends:
             self._trail.append((text[start:stop], True))
@@ -261,8 +261,10 @@ class ContentScanner(Leaf):
         self._text(text[start:stop])
         return stop
 
-    def _opens_quotation(self, marker: str) -> bool:
-        """Enter the quotation that this marker opens, if it opens one."""
+    def _opens_quotation(self, marker: str, behind: str) -> bool:
+        """Enter the quotation that this marker opens, if it opens one; `behind` is the next character, if it came."""
+        if marker in BRACKETS and behind in BRACKETS:
+            return False  # pragma: no mutate - only to be faster: such a quotation is over at once
         if marker == self._closing_fence:
             # Read as an opener, it would hide all calls up to the next fence.
             self._closing_fence = ""
