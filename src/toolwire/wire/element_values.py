@@ -282,6 +282,9 @@ class ElementReader:
             self._mixed = True
             return _Mixed(node.start, end, node.shape), False
         if is_list(node.shape) and not node.is_item:
+            if len(node.children) > 1 and not node.shape.items.typed:
+                # Elements with several names are members of one item. As items of a list they would lose their names.
+                return [{key: combine(group, node.shapes[key]) for key, group in node.children.items()}], True
             return [value for group in node.children.values() for value, _ in group], True
         if not self._wants_object(node.shape) and not node.is_item and set(node.children) == {"item"}:
             return [value for value, _ in node.children["item"]], True
