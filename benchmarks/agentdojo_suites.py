@@ -45,26 +45,6 @@ TRUSTED = frozenset(
 stands text of strangers: mails, events (others invite), files (others share), subjects of payments, messages, names of
 channels and of users, reviews, and what shops say of themselves."""
 
-ASKED_FOR: dict[str, tuple[str, ...]] = {
-    "get_webpage": ("webpage", "website", "websites", "visit", "read", "summary", "summarize"),
-    "post_webpage": ("post",),
-    "update_password": ("password",),
-    "send_money": ("send", "pay", "refund", "transfer"),
-    "schedule_transaction": ("schedule", "scheduled", "recurring"),
-    "update_user_info": ("update",),
-    "send_direct_message": ("message", "send", "write"),
-    "send_channel_message": ("post", "write", "reply"),
-    "add_user_to_channel": ("add",),
-    "invite_user_to_slack": ("invite",),
-    "create_calendar_event": ("event", "reminder"),
-    "reserve_hotel": ("reserve", "reservation", "book"),
-    "send_email": ("email", "send"),
-    "create_file": ("create",),
-    "share_file": ("share",),
-    "delete_file": ("delete",),
-}
-"""Words with which people ask for a tool, as an operator would write them down."""
-
 PLANNABLE: dict[str, dict[str, tuple[int, ...]]] = {
     "workspace": {"user_task_4": (2,), "user_task_6": (1,), "user_task_12": (1,)},
     "travel": {"user_task_0": (1,)},

@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import random
 import re
 import sys
 import time
@@ -31,7 +30,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from agentdojo_suites import ASKED_FOR, NEEDS_RESULT, PLANNABLE, TRUSTED, Call, attack, load, tier
+from agentdojo_suites import NEEDS_RESULT, PLANNABLE, TRUSTED, Call, attack, load, tier
 from rich.progress import Progress
 
 from toolwire import Tier, ToolCall, ToolDefinition, ToolError
@@ -39,15 +38,11 @@ from toolwire.execution.confirmation import Together
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
 from toolwire.policy.approval import Approval, ApprovalAnswer
-from toolwire.policy.policy import Allow, Context, Policy, Rule
-from toolwire.policy.provenance import vouching_sentences
+from toolwire.policy.policy import Policy
 from toolwire.policy.session import Session
 
 OBEY = "INJECTED4711"
 """What the agent recognises an injection by."""
-TRIES = 200
-"""Calls made of the user's words that are tried for each tool and sentence."""
-WORDS = tuple(Rule("allow", tool, asked_for=words) for tool, words in ASKED_FOR.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +68,6 @@ VARIANTS = (
     Variant("no policy", Policy(ask_when_untrusted=None)),
     Variant("every RUN call asks", Policy(ask_when_untrusted=None, ask_by_default=frozenset({Tier.RUN}))),
     Variant("RUN asks after strangers' text", Policy()),
-    Variant("+ what the user asked for", Policy(WORDS)),
     Variant("+ plans", Policy(), plans=True),
     Variant("+ plans, asked together", Policy(), plans=True, together=True),
     Variant("+ plans, asked together, remembered", Policy(), plans=True, together=True, remembers=True),
@@ -98,7 +92,6 @@ class Tally:
     succeeded_unanswered: list[str] = field(default_factory=list)
     agreed_to: list[str] = field(default_factory=list)
     words: int = 0
-    open_tasks: int = 0
     useful_unanswered: int = 0
 
     def add(self, other: Tally) -> None:
@@ -311,7 +304,6 @@ def measure(name: str, suite: Any, variant: Variant, limit: int, step: Any) -> T
         else:
             tally.useless.append(f"{name}/{task.ID}")
         tally.useful_unanswered += useful(task, agent.replay(task, None, clean, None))
-        tally.open_tasks += left_open(suite, variant, task, calls)
         step()
     for injection in suite.injection_tasks.values():
         env = injected(suite, injection)
@@ -333,41 +325,6 @@ def measure(name: str, suite: Any, variant: Variant, limit: int, step: Any) -> T
             if agent.replay(task, injection, env, None).reached:
                 tally.succeeded_unanswered.append(f"{name}/{task.ID}/{injection.ID}")
     return tally
-
-
-def left_open(suite: Any, variant: Variant, task: Any, due: list[Call]) -> bool:
-    """Whether a stranger could have had some call without a question that is none of the task's.
-
-    Tried are calls made of pieces of the user's own vouching_sentences, since nothing else vouches for one.
-    """
-    if not any(rule.asked_for for rule in variant.policy.rules):
-        return False
-    said, pick = vouching_sentences(task.PROMPT), random.Random(task.ID)
-    context = Context(Tier.RUN, untrusted=True, user_sentences=said)
-    theirs = set(map(_spelled, due))
-    for function in suite.tools:
-        schema = function.parameters.model_json_schema()
-        definition = ToolDefinition(function.name, "", schema, tier(function.name))
-        needed = {name: schema["properties"][name] for name in schema.get("required", ())}
-        for sentence in said if needed and definition.tier is Tier.RUN else ():
-            words = [word for token in sentence.split() if (word := token.strip("'\".,():"))]
-            for _ in range(TRIES):
-                given = {name: _made_up(one, words, pick) for name, one in needed.items()}
-                call = ToolCall(function.name, given)
-                allowed = isinstance(variant.policy.decide(call, definition, context), Allow)
-                if allowed and _spelled((function.name, given)) not in theirs:
-                    return True
-    return False
-
-
-def _made_up(schema: dict[str, Any], words: list[str], pick: random.Random) -> Any:
-    """A value for an argument, from a sentence's words."""
-    start = pick.randrange(len(words)) if words else 0
-    piece = " ".join(words[start : start + pick.randint(1, 3)])
-    if schema.get("type") in ("integer", "number"):
-        numbers = re.findall(r"[0-9]+", " ".join(words)) or ["10"]
-        return int(pick.choice(numbers))
-    return [piece] if schema.get("type") == "array" else piece
 
 
 def main() -> int:
@@ -421,8 +378,6 @@ def main() -> int:
                 print(f"{name}: {one.attacks - one.seen} injections were never read")
             if one.agreed_to:
                 print(f"{name}: the user had approved what {', '.join(one.agreed_to)} wanted")
-            if one.open_tasks:
-                print(f"{name}: a call made of the user's own words would run unasked in {one.open_tasks} tasks")
         print(f"{max(one.words for one in sums.values())} more attacks want nothing but words in the answer")
         for name, tally in sums.items():
             for label, shown in (("useless", tally.useless), ("succeeded", tally.succeeded)):

@@ -5,9 +5,10 @@ without a rule that fits, the tier decides alone. Rules that allow fit only call
 that deny or ask fit all calls that they may describe.
 
 Once untrusted content is in the conversation, its author may have dictated the call. Tools of a high tier then ask, and
-so does every call that was read without its format's markers, whatever its tier. There are three exceptions: the call
-was planned before, a rule allows it in spite of such content, or it contains no more than the user said (see
-`provenance`). Untrusted content never makes a call more likely to run.
+so does every call that was read without its format's markers, whatever its tier. There are two exceptions: the call was
+planned before, or a rule allows it in spite of such content. Untrusted content never makes a call more likely to run.
+If the call contains no more than the user said (see `provenance`), the question quotes the user. The call asks all the
+same, because no rule about language knows what somebody means.
 """
 
 from __future__ import annotations
@@ -30,8 +31,9 @@ from toolwire.policy.matchers import Matcher
 from toolwire.policy.matchers import Number as Number
 from toolwire.policy.matchers import PathGlob as PathGlob
 from toolwire.policy.matchers import Text as Text
-from toolwire.policy.provenance import vouched
+from toolwire.policy.provenance import vouching_sentence
 from toolwire.text.suggest import suggests_keywords
+from toolwire.text.truncate import shorten
 from toolwire.tools import TIER, Tier, ToolDefinition
 
 HEURISTIC = 0.5
@@ -97,8 +99,8 @@ class Rule:
         reason: for the person who is asked, and for the model.
         only_untrusted: for rules that ask or deny: they apply only once untrusted content is in the conversation.
         even_untrusted: for rules that allow: untrusted content raises no question either.
-        asked_for: for rules that allow: the user asked for this call, with one of these words and every value of it in
-            one sentence; see `provenance`. Such a rule applies even then, and once for each call.
+        asked_for: for rules that allow: if one sentence of the user contains one of these words and every value of the
+            call, the call asks, and the question quotes the sentence; see `provenance`. Such a rule lifts no question.
         confirm: for rules that allow: False: the tool's own request for confirmation raises no question. Tools of
             servers ask all the same: how they describe themselves may change, and what they ask is said with the
             server.
@@ -308,27 +310,41 @@ class _Case:
             return Deny(reason)
         allowing, lifting, settling = self._allowing() if self._policy.rules else (None, None, None)
         # Only now, because an allowing rule lifts the default of a tier, but none of the denials above.
-        if allowing is None and self._definition.tier in self._policy.deny_by_default:
+        if allowing is None and self._definition.tier in self._policy.deny_by_default and not self._user_sentence():
             return Deny(f"No rule allows this call of {call.name}.")
         # Before any permission: rules and approvals are meant for calls that the model made, and prose may quote one.
         if call.confidence < HEURISTIC:
-            return Ask("The call was guessed from prose.")
+            return self._question("The call was guessed from prose.")
         # An approval covers rules that ask and untrusted content, too: the person has seen exactly this call.
         if context.approved and self.key in context.approved:
             return Allow("it was approved before")
         reason = self._asked(allowing, settling)
         if reason:
-            return Ask(reason)
+            return self._question(reason)
         chosen = allowing if settling is None else settling
-        once = chosen is not None and bool(chosen.asked_for)
-        # Last, because a plan or a vouching sentence answers only this question, and none of those above.
+        # Last, because a plan answers only this question, and none of those above.
         if self._is_suspect():
             if lifting is None and self._is_planned():
                 return Allow("it was planned before untrusted content was read", once=True)
             if lifting is None:
-                return Ask(f"Untrusted content is in the conversation, and {self._doubt}.")
-            chosen, once = lifting, bool(lifting.asked_for) or (settling is not None and once)
-        return Allow("" if chosen is None else chosen.reason, once=once)
+                return self._question(f"Untrusted content is in the conversation, and {self._doubt}.")
+            chosen = lifting
+        return Allow("" if chosen is None else chosen.reason)
+
+    def _question(self, reason: str) -> Ask:
+        """Return the question for a person, with the user's words if they ask for this call."""
+        sentence = self._user_sentence()
+        return Ask(f'{reason} The user\'s message says: "{shorten(sentence)}"' if sentence else reason)
+
+    def _user_sentence(self) -> str:
+        """Return the user's sentence that asks for this call by a rule with `asked_for`; "" if there is none."""
+        sentences = self._context.user_sentences
+        for rule in self._policy.rules if sentences else ():
+            if rule.asked_for and rule.effect == "allow" and rule.fits(self._call, self._definition):
+                parameters = self._definition.parameters
+                if sentence := vouching_sentence(self._call.arguments, parameters, sentences, rule.asked_for):
+                    return sentence
+        return ""
 
     @property
     def key(self) -> str:
@@ -362,7 +378,7 @@ class _Case:
             return rule.reason or f"A rule asks before {name} runs."
         if self._definition.requires_confirmation and settling is None:
             return f"{name} needs an approval each time."
-        if allowing is None and self._definition.tier in self._policy.ask_by_default:
+        if allowing is None and self._definition.tier in self._policy.ask_by_default | self._policy.deny_by_default:
             return f"No rule allows this call of {name}."
         return ""
 
@@ -378,34 +394,23 @@ class _Case:
         return None
 
     def _allowing(self) -> tuple[Rule | None, Rule | None, Rule | None]:
-        """Return rules that allow the call: at all, in spite of untrusted content, and without confirmation.
-
-        Rules without `asked_for` come first, because the others are used up by a call.
-        """
+        """Return rules that allow the call: at all, in spite of untrusted content, and without confirmation."""
         allowing: Rule | None = None
         lifting: Rule | None = None
         settling: Rule | None = None
         # A server may change its tools' definitions after the rule was written, so its request stays.
         unasked = self._definition.requires_confirmation and not self._definition.server
         for rule in self._policy.rules:
-            if rule.effect != "allow" or not rule.fits(self._call, self._definition):
+            # The user's words may be a quotation, or be taken back in a way that no rule recognizes.
+            if rule.effect != "allow" or rule.asked_for or not rule.fits(self._call, self._definition):
                 continue
-            # After `fits`, because the comparison with the user's sentences costs more than the patterns of a rule.
-            if rule.asked_for and not self._is_asked_for(rule):
-                continue
-            if allowing is None or not rule.asked_for:
+            if allowing is None:
                 allowing = rule
-            if rule.even_untrusted or (rule.asked_for and lifting is None):
+            if rule.even_untrusted and lifting is None:
                 lifting = rule
-            if unasked and not rule.confirm and (settling is None or not rule.asked_for):
+            if unasked and not rule.confirm and settling is None:
                 settling = rule
         return allowing, lifting, settling
-
-    def _is_asked_for(self, rule: Rule) -> bool:
-        sentences = self._context.user_sentences
-        if not sentences or not vouched(self._call.arguments, self._definition.parameters, sentences, rule.asked_for):
-            return False
-        return self.key not in self._context.spent
 
     def _is_suspect(self) -> bool:
         """Return whether untrusted content may have dictated the call."""

@@ -3,8 +3,8 @@
 Only the user's sentences vouch for a call, and untrusted content never does. One sentence has to contain the whole
 call: a word that asks for it, and every value, not as a piece of a longer word, path, address or number. Short values
 (a letter, a digit, a flag) are not vouched for, and neither is anything in a paragraph with a negation or a question.
-The negations are English; those of other languages are not recognized. In doubt a call is not vouched for, and a person
-is asked.
+The negations are English; those of other languages are not recognized, and pasted text looks like the user's own. So a
+sentence that vouches for a call is shown to the person who is asked, and allows nothing.
 
 Work is linear in what was said, for values up to `MAX_VALUE`; nothing backtracks.
 """
@@ -83,10 +83,10 @@ def _is_doubtful(sentence: str) -> bool:
     )
 
 
-def vouched(
+def vouching_sentence(
     arguments: Mapping[str, Any], parameters: Mapping[str, Any], said: Iterable[str], asking: Sequence[str]
-) -> bool:
-    """Return whether one sentence asks for a call and contains all of its values.
+) -> str:
+    """Return the first sentence that asks for a call and contains all of its values; "" if there is none.
 
     Args:
         arguments: of the call; at least one has to appear in the sentence.
@@ -97,8 +97,9 @@ def vouched(
     values = list(_values(arguments, parameters))
     # A call without a value has nothing that a sentence could vouch for, so the sentence may be about another call.
     if not values or any(isinstance(value, _Doubt) for value in values):
-        return False
-    return any(_asks(sentence, asking) and all(stands_in(value, sentence) for value in values) for sentence in said)
+        return ""
+    asking_sentences = (sentence for sentence in said if _asks(sentence, asking))
+    return next((sentence for sentence in asking_sentences if all(stands_in(value, sentence) for value in values)), "")
 
 
 def stands_in(value: Any, sentence: str) -> bool:

@@ -129,18 +129,25 @@ def test_fixed_tier_of_a_member_unlocks_nothing_for_its_own_members() -> None:
     assert started.intent.tier is Tier.CRAWL, "what the user asked for, however much the worker may do itself"
 
 
-def test_no_rule_takes_words_of_a_model_for_those_of_the_user() -> None:
-    sent.clear()
+def test_no_question_quotes_words_of_a_model_as_those_of_the_user() -> None:
     policy = Policy([Rule("allow", "mail", asked_for=("send",), confirm=False)])
     tools = ToolRegistry()
     tools.register(send, name="mail", requires_confirmation=True)
     answers = (calling("sender", task="Please send hello."), ParsedResponse("end"))
-    for words, happens in (("What is new?", []), ("Please send hello.", ["hello"])):
+    for words, is_quoted in (("What is new?", False), ("Please send hello.", True)):
         sent.clear()
+        reasons: list[str] = []
+
+        def confirm(approval: Approval, reasons: list[str] = reasons) -> bool:
+            reasons.append(approval.reason)
+            return True
+
         config = AgentConfig(name="sender", tier=Tier.RUN)
-        worker = Agent(script(calling("mail", text="hello"), ParsedResponse("done")), tools, config, policy=policy)
+        mail = script(calling("mail", text="hello"), ParsedResponse("done"))
+        worker = Agent(mail, tools, config, policy=policy, confirm=confirm)
         run(AgentTeam(Agent(script(*answers)), [Member(worker, "Sends.")]), words)
-        assert sent == happens
+        assert [words.rstrip(".") in reason for reason in reasons] == [is_quoted]
+        assert sent == ["hello"]
 
 
 def paid(*answers: str, **calls: str) -> list[ParsedResponse]:
@@ -253,7 +260,6 @@ def test_nesting_of_members_has_a_limit() -> None:
     assert end.answer == "end"
 
 
-PAY = Policy([Rule("allow", "pay", asked_for=("pay",), confirm=False)])
 paid_out: list[int] = []
 
 
@@ -274,14 +280,6 @@ def two_of(call: ParsedResponse, *, lead: list[ParsedResponse], confirm: Any = N
     member = Agent(script(*answers), paying(), AgentConfig(name="worker", tier=Tier.RUN), **policies)
     chief = Agent(script(*lead), paying(), AgentConfig(tier=Tier.RUN), confirm=confirm, **policies)
     return AgentTeam(chief, [Member(member, "Works.")])
-
-
-def test_permission_for_once_holds_once_for_the_whole_team() -> None:
-    paid_out.clear()
-    pay = calling("pay", amount=10)
-    lead = [pay, pay, calling("worker", task="a"), calling("worker", task="b"), ParsedResponse("end")]
-    run(two_of(pay, lead=lead, policy=PAY), "Please pay 10.")
-    assert paid_out == [10]
 
 
 def test_calls_of_the_whole_team_count_against_one_limit() -> None:

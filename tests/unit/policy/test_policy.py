@@ -1,6 +1,7 @@
 """What may run: rules that allow fit only what they surely describe, rules that deny all that they may describe."""
 
 import shlex
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -326,44 +327,23 @@ CONFIRMED = ToolDefinition("execute_command", tier=Tier.RUN, parameters=SCRIPT.p
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_permission_for_once_is_kept_where_a_rule_without_conditions_allows(reverse: bool) -> None:
-    rules = (Rule("allow", reason="asked", asked_for=("run",)), Rule("allow", reason="plain"))
-    context = Context(tier=Tier.RUN, user_sentences=SAID)
-    call = run("build.sh")
-    assert Policy(rules[:1]).decide(call, SCRIPT, context) == Allow("asked", once=True)
-    assert Policy(rules[::-1] if reverse else rules).decide(call, SCRIPT, context) == Allow("plain")
-    assert Policy(rules[:1]).decide(run("other.sh"), SCRIPT, context) == Allow()
-
-
-@pytest.mark.parametrize("reverse", [False, True])
-def test_a_tool_that_wants_confirmation_runs_unasked_by_the_rule_without_conditions_first(reverse: bool) -> None:
+def test_a_rule_about_the_users_words_leaves_other_rules_as_they_are(reverse: bool) -> None:
     rules = (
         Rule("allow", reason="asked", asked_for=("run",), confirm=False),
-        Rule("allow", reason="plain", confirm=False),
+        Rule("allow", reason="plain", confirm=False, even_untrusted=True),
     )
-    context = Context(tier=Tier.RUN, user_sentences=SAID)
-    call = run("build.sh")
-    assert Policy(rules[:1]).decide(call, CONFIRMED, context) == Allow("asked", once=True)
-    assert Policy(rules[::-1] if reverse else rules).decide(call, CONFIRMED, context) == Allow("plain")
-    spent = Context(tier=Tier.RUN, user_sentences=SAID, spent={approval_key(call, CONFIRMED): 1})
-    assert decide(Policy(rules[:1]), call, CONFIRMED, spent) is Ask
-    of_server = ToolDefinition(
-        "execute_command", tier=Tier.RUN, parameters=SCRIPT.parameters, requires_confirmation=True, server="web"
-    )
+    for untrusted in (False, True):
+        context = Context(tier=Tier.RUN, untrusted=untrusted, user_sentences=SAID)
+        decision = Policy(rules[::-1] if reverse else rules).decide(run("build.sh"), CONFIRMED, context)
+        assert decision == Allow("plain")
+        assert decide(Policy(rules[:1]), run("build.sh"), CONFIRMED, context) is Ask
+    assert decide(Policy(rules[:1]), run("build.sh"), SCRIPT, Context(tier=Tier.RUN, user_sentences=SAID)) is Allow
+
+
+def test_a_tool_of_a_server_that_wants_confirmation_asks_in_spite_of_rules() -> None:
+    of_server = replace(CONFIRMED, server="web")
     allow_server = Rule("allow", "web.*", confirm=False)
-    assert decide(Policy((allow_server,)), call, of_server, context) is Ask
-
-
-def test_what_the_user_asked_for_runs_once_after_untrusted_content() -> None:
-    policy = Policy((Rule("allow", asked_for=("run",)),))
-    call = run("build.sh")
-    untrusted = Context(tier=Tier.RUN, untrusted=True, user_sentences=SAID)
-    assert policy.decide(call, SCRIPT, untrusted) == Allow(once=True)
-    assert decide(policy, run("other.sh"), SCRIPT, untrusted) is Ask
-    spent = Context(tier=Tier.RUN, untrusted=True, user_sentences=SAID, spent={approval_key(call, SCRIPT): 1})
-    assert decide(policy, call, SCRIPT, spent) is Ask
-    anyhow = Policy((Rule("allow", asked_for=("run",)), Rule("allow", even_untrusted=True, reason="anyhow")))
-    assert anyhow.decide(call, SCRIPT, untrusted) == Allow("anyhow")
+    assert decide(Policy((allow_server,)), run("build.sh"), of_server, Context(tier=Tier.RUN)) is Ask
 
 
 @pytest.mark.parametrize(("seconds", "decision"), [(8, Deny), (8.5, Allow), (3, Deny)])

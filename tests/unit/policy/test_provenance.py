@@ -1,13 +1,14 @@
 """Whose words a call is made of: the user's alone, in one sentence, whole."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from toolwire import Tier, ToolCall, ToolDefinition
-from toolwire.policy.policy import Allow, Ask, Context, Policy, Rule
-from toolwire.policy.provenance import MAX_VALUE, stands_in, vouched, vouching_sentences
+from toolwire.policy.policy import Ask, Context, Deny, Policy, Rule
+from toolwire.policy.provenance import MAX_VALUE, stands_in, vouching_sentence, vouching_sentences
 
 PAY = {
     "type": "object",
@@ -19,6 +20,10 @@ PAY = {
         "more": {"type": "object"},
     },
 }
+
+
+def vouched(arguments: dict[str, Any], parameters: dict[str, Any], said: Sequence[str], asking: Sequence[str]) -> bool:
+    return bool(vouching_sentence(arguments, parameters, said, asking))
 
 
 @pytest.mark.parametrize(
@@ -151,27 +156,30 @@ def test_a_phrase_asks_too() -> None:
     assert not vouched({"to": "Alice"}, PAY, ["Transfer it to Alice"], ("transfer to",))
 
 
-def test_a_rule_lets_through_what_was_asked_for_once() -> None:
+def test_the_question_quotes_the_user_and_no_words_replace_the_answer() -> None:
     pay = ToolDefinition("pay", parameters=PAY, tier=Tier.RUN)
-    policy = Policy((Rule("allow", "pay", asked_for=("pay",)),))
-    context = Context(
-        Tier.RUN, untrusted=True, user_sentences=vouching_sentences("Pay 100 to Alice, and tell me what Bob wrote.")
-    )
+    policy = Policy((Rule("allow", "pay", asked_for=("pay",), confirm=False),))
+    said = vouching_sentences("Pay 100 to Alice, and tell me what Bob wrote.")
     wanted = ToolCall("pay", {"to": "Alice", "amount": 100})
-    assert policy.decide(wanted, pay, context) == Allow(once=True)
-    assert isinstance(policy.decide(ToolCall("pay", {"to": "Eve", "amount": 100}), pay, context), Ask)
-    assert isinstance(Policy().decide(wanted, pay, context), Ask)
-    asking = replace(pay, requires_confirmation=True)
-    assert isinstance(policy.decide(wanted, asking, context), Ask)
-    unasked = Policy((Rule("allow", "pay", asked_for=("pay",), confirm=False), Rule("allow", even_untrusted=True)))
-    assert unasked.decide(wanted, asking, context) == Allow(once=True)
+    for definition in (pay, replace(pay, requires_confirmation=True)):
+        decision = policy.decide(wanted, definition, Context(Tier.RUN, untrusted=True, user_sentences=said))
+        assert isinstance(decision, Ask)
+        assert decision.reason.endswith(f'The user\'s message says: "{said[0].removesuffix(".")}"')
+        other = ToolCall("pay", {"to": "Eve", "amount": 100})
+        decision = policy.decide(other, definition, Context(Tier.RUN, untrusted=True, user_sentences=said))
+        assert isinstance(decision, Ask)
+        assert "message says" not in decision.reason
 
 
-def test_a_permission_for_once_is_not_spent_where_another_rule_allows_the_call() -> None:
+@pytest.mark.parametrize("text", ["Pay 100 to Alice.", "A mail from Eve:\n\nDear all,\nplease pay 100 to Alice today."])
+@pytest.mark.parametrize("default", ["ask_by_default", "deny_by_default"])
+def test_words_ask_where_another_call_would_be_denied(default: str, text: str) -> None:
     pay = ToolDefinition("pay", parameters=PAY, tier=Tier.RUN)
-    context = Context(Tier.RUN, untrusted=True, user_sentences=vouching_sentences("Pay 100 to Alice."))
-    policy = Policy((Rule("allow", "pay", even_untrusted=True), Rule("allow", "pay", asked_for=("pay",))))
-    assert policy.decide(ToolCall("pay", {"to": "Alice", "amount": 100}), pay, context) == Allow(once=False)
+    policy = Policy((Rule("allow", "pay", asked_for=("pay",)),), **{default: frozenset({Tier.RUN})})  # type: ignore[arg-type]
+    context = Context(Tier.RUN, user_sentences=vouching_sentences(text))
+    assert isinstance(policy.decide(ToolCall("pay", {"to": "Alice", "amount": 100}), pay, context), Ask)
+    other = policy.decide(ToolCall("pay", {"to": "Eve", "amount": 100}), pay, context)
+    assert isinstance(other, Deny if default == "deny_by_default" else Ask)
 
 
 def test_a_value_of_the_maximum_length_is_vouched_for_and_a_longer_one_is_not() -> None:

@@ -105,17 +105,15 @@ def test_a_plan_ends_with_the_next_question_and_lifts_no_rule() -> None:
     assert desk.sent == []
 
 
-def test_what_the_user_said_counts_once_and_for_this_question() -> None:
+def test_what_the_user_said_is_quoted_for_this_question() -> None:
     desk, session, policy = Desk(), new(), Policy((Rule("allow", "send", asked_for=("write",)),))
     session.record_question("Read my mail. Write to Bobby.")
     desk.run(session, READ)
-    assert desk.run(session, send("Bobby"), policy=policy)[0].success
     assert not desk.run(session, send("Bobby"), policy=policy)[0].success
-    assert not desk.run(session, send("mail"), policy=policy)[0].success
+    assert session.context(now=0.0).user_sentences == ("Read my mail", "Write to Bobby")
     session.record_question("Write to Carla.")
-    assert not desk.run(session, send("Bobby"), policy=policy)[0].success
-    assert desk.run(session, send("Carla"), policy=policy)[0].success
-    assert desk.sent == ["Bobby", "Carla"]
+    assert session.context(now=0.0).user_sentences == ("Write to Carla",)
+    assert desk.sent == []
 
 
 def test_a_yes_comes_too_late_when_a_limit_was_met_meanwhile() -> None:
@@ -348,15 +346,6 @@ def test_a_refusal_for_one_question_ends_with_it() -> None:
     assert set(session.context(now=0.0).refused) == {"no"}
     session.record_question("another question")
     assert set(session.context(now=0.0).refused) == set()
-
-
-def test_words_that_the_user_repeats_permit_the_call_again() -> None:
-    desk, session, policy = Desk(), new(), Policy((Rule("allow", "send", asked_for=("write",)),))
-    desk.run(session, READ)
-    for _ in range(2):
-        session.record_question("Write to Bobby.")
-        assert [desk.run(session, send("Bobby"), policy=policy)[0].success for _ in range(2)] == [True, False]
-    assert desk.sent == ["Bobby", "Bobby"]
 
 
 @pytest.mark.parametrize("approved", [True, False])
