@@ -15,7 +15,7 @@ from toolwire.builtin.run_command import CommandSettings
 from toolwire.builtin.toolsets import command_tools
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
-from toolwire.policy.policy import Allow, Command, Context, Deny, Policy, Rule
+from toolwire.policy.policy import Allow, Ask, Command, Context, Deny, Policy, Rule
 from toolwire.policy.session import Session
 
 RUN = ToolDefinition("execute_command", tier=Tier.RUN)
@@ -102,6 +102,107 @@ def test_rules_that_deny_catch_variants(name: str) -> None:
         if not isinstance(denying.decide(ToolCall("execute_command", {"command": line}), RUN, CONTEXT), Deny)
     ]
     assert missed == []
+
+
+UNCLEAR = r"""
+git -c alias.x='!rm a' x
+git -calias.x='!rm a' x
+git config alias.x '!rm a'
+git -c core.pager=./x log
+git -c core.sshCommand=./x fetch
+git --exec-path=. x
+git grep -Orm x
+git grep --open-files-in-pager=rm x
+GIT_SSH_COMMAND='rm a' git fetch
+PAGER=./x man ls
+BASH_ENV=x bash -c ls
+LD_PRELOAD=./x ls
+env -iS'rm a'
+sed s/x/rm/e x
+sed 1e./x y
+tar -cf x y --checkpoint=1 --checkpoint-action=exec=./x
+tar --to-command=./x -xf y
+tar -I ./x -xf y
+ssh -o ProxyCommand='rm a' host
+scp -o ProxyCommand=./x y host:
+rsync -e ./x y host:
+sort --compress-program=./x y
+gcc -wrapper rm,a x.c
+socat EXEC:rm,x -
+less '+!rm a' x
+man -P ./x ls
+vim -c ':!rm a' x
+ed x
+make
+make SHELL=rm a
+make -C sub
+npm run x
+npm test
+ninja
+pytest
+cargo run
+go run x.go
+dotnet run
+docker run alpine x
+pip install .
+apt-get -o X::Pre-Invoke::=./x update
+bash x
+sh ./x
+. ./x
+source x
+./x
+sub/x a
+sudo ./x
+sudo python x.py
+nohup make
+python x.py
+python3 -c 'import os; os.remove("a")'
+perl -e 'unlink "a"'
+node x.js
+ruby x.rb
+julia x.jl
+Rscript x.R
+ipython -c '!rm a'
+elixir x.exs
+true && make
+echo x | python
+if true; then make; fi
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("line", UNCLEAR)
+@pytest.mark.parametrize("effect", ["deny", "ask"])
+def test_a_line_that_may_run_a_denied_command_unseen_asks(effect: Any, line: str) -> None:
+    rules = (Rule(effect, "execute_command", {"command": Command(("rm",))}), Rule("allow", "execute_command"))
+    decision = Policy(rules).decide(ToolCall("execute_command", {"command": line}), RUN, CONTEXT)
+    assert isinstance(decision, Ask | Deny)
+    others = Policy(rules[1:]).decide(ToolCall("execute_command", {"command": line}), RUN, CONTEXT)
+    assert isinstance(others, Allow), "the question is about the rule"
+
+
+@pytest.mark.parametrize("line", ["python build.py", "make test", ["python", "build.py"], ["make", "test"]])
+def test_a_line_that_a_rule_allows_exactly_runs_beside_a_rule_that_denies(line: Any) -> None:
+    words = tuple(line.split() if isinstance(line, str) else line)
+    rules = (
+        Rule("deny", "execute_command", {"command": Command(("rm",))}),
+        Rule("allow", "execute_command", {"command": Command(words, exact=True)}),
+    )
+    assert isinstance(Policy(rules).decide(ToolCall("execute_command", {"command": line}), RUN, CONTEXT), Allow)
+    assert isinstance(Policy(rules[:1]).decide(ToolCall("execute_command", {"command": line}), RUN, CONTEXT), Ask)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("ls -la", "git status", "git log --oneline", "git diff HEAD~1", "cat a b | sort", "grep -rn remove src"),
+        *("find . -name '*.py'", "head -5 a", "less a", "cp a b", "git commit -m 'add x'", "cd a && ls", "time ls"),
+        *("mkdir -p a/b", "sudo ls", "curl https://x", "cargo build", "tar xf a.tar", "npm install x", "farm a"),
+        *(["ls", "-la"], ["git", "status"], "/usr/bin/ls", "git commit -m 'confirm --form'"),
+    ],
+)
+def test_ordinary_lines_run_unasked_beside_a_rule_that_denies(line: Any) -> None:
+    denying = Policy((Rule("deny", "execute_command", {"command": Command(("rm",))}),))
+    assert isinstance(denying.decide(ToolCall("execute_command", {"command": line}), RUN, CONTEXT), Allow)
 
 
 @pytest.mark.parametrize(("name", "line"), HARMLESS)

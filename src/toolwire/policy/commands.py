@@ -7,8 +7,10 @@ Programs that run what they are given (`env`, `sudo`, `xargs`, `sh`, `awk`) take
 
 To deny or to ask, a rule fits every expansion of a text by a shell: any command in it, after another one (`sudo`,
 `env`), in quotes, with other options in between. It also fits a command that is unknown before it runs, because its
-name is a variable or a shell reads the output of another command (`curl x | sudo bash -s`). The effects of a program
-are invisible to rules.
+name is a variable or a shell reads the output of another command (`curl x | sudo bash -s`).
+
+Some commands run others that no word names: a script, a build, an alias of `git`, the value of an option or a variable.
+Whether a rule that denies describes what they run cannot be known, so they are unclear, and a person is asked.
 """
 
 from __future__ import annotations
@@ -53,8 +55,29 @@ LAUNCHERS = SHELLS | word_set("""
     screen tmux command builtin exec eval source . trap entr find fd ld.so dbus-run-session python pypy perl ruby node
     nodejs deno bun php lua tclsh wish expect osascript java wscript m4 bc dc awk gawk mawk nawk sed ed ex vi vim nvim
     view emacs nano less more man sqlite psql mysql ftp sftp npx bunx pnpx uvx pipx
+    rscript r julia ipython octave gnuplot ghci runghc runhaskell elixir iex erl escript scala groovy swift kotlin jshell
+    guile sbcl clisp ocaml racket raku pwsh dotnet rustup setpriv setarch linux32 linux64 prlimit numactl cpulimit chpst
+    softlimit choom capsh sg newgrp rlwrap unbuffer hyperfine perf proot bwrap firejail machinectl lxc vagrant ansible nix
+    nix-shell guix direnv mise asdf socat nc ncat netcat start-stop-daemon run-parts logrotate faketime xvfb-run
+    xdg-open bind complete compgen mapfile readarray coproc
 """)
 """Programs whose operands are programs to run, or text that can run some; without their version."""
+_BUILDERS = word_set("""
+    make gmake bmake ninja cmake ctest meson scons bazel gradle mvn ant sbt rake just task tox nox pytest invoke fab pip
+    pre-commit dpkg rpm apt apt-get yum dnf brew gem composer
+""")
+"""Programs that run what a file in their directory, or a package, tells them to."""
+_RUNNING_OPTION = re.compile(
+    r"--?[\w-]*(?:command|exec|program|pager|rsh|eval|action|wrapper|engine|filter|editor|config|plugin|script)\b"
+)
+"""An option that names a program, by the words that such options have."""
+_RUNNING_SHORT = {
+    "git": ("-c",), "tar": ("-I", "-F"), "ssh": ("-o", "-F"), "scp": ("-o", "-S", "-F"), "sftp": ("-o", "-S"),
+    "rsync": ("-e",), "zip": ("-T",), "sort": ("--co",),
+}  # fmt: skip
+"""Short options that name a program, or set what names one."""
+_VIEWERS = word_set("less more man")
+"""Launchers that only show their operands, unless an option or `!` says otherwise."""
 _READERS = SHELLS | word_set("eval ssh rsh su watch script at batch parallel mosh")
 """Launchers that parse their operands as a shell does."""
 _INPUT_SHELLS = SHELLS | word_set("source . su")
@@ -149,6 +172,45 @@ class Command:
         """Return whether any command in it may match, or it cannot be parsed."""
         return self._maybe(value, MAX_DEPTH)
 
+    def is_unclear(self, value: Any) -> bool:
+        """Return whether it may run this command though no word says so: from a script, an option or a variable."""
+        if isinstance(value, list) and all(isinstance(word, str) for word in value):
+            return self._is_hidden_in(value)
+        if not isinstance(value, str):
+            return False  # it may match, so the rule fits it
+        text = value.replace("\\\n", "")
+        parts = dict.fromkeys([*_BREAKS.split(text), *_INNER_BREAKS.split(text)])
+        return any(self._is_hidden_in(_words(part)) for part in parts)
+
+    def _is_hidden_in(self, words: Sequence[str]) -> bool:
+        at = 0
+        while at < len(words) and (words[at] in _RESERVED or not words[at]):
+            at += 1
+        if at >= len(words):
+            return False
+        # A variable may name a pager, an editor or a library, which the program then runs.
+        if _ASSIGNMENT.match(words[at]) and at + 1 < len(words):
+            return True
+        if _is_script(words[at]):
+            return True
+        program, operands = _program(words[at]), words[at + 1 :]
+        if program in _VIEWERS and not any(word[:1] in "-+" or "!" in word for word in operands):
+            return False
+        if program in _PREFIXES and program not in SHELLS:
+            launched = any(
+                _is_script(word) or _program(word) in _OPAQUE or _program(word) in _RUNS for word in operands
+            )
+            return launched or self._is_mentioned_in(operands)
+        return program in _OPAQUE or _names_program(program, operands) or self._is_mentioned_in(operands)
+
+    def _is_mentioned_in(self, operands: Sequence[str]) -> bool:
+        """Return whether the name of the command is a part of a word, as in `alias.x=!rm y` or `-Orm`."""
+        name = self.words[0].casefold() if self.words else ""
+        if not name.isalnum():
+            return False  # a glob
+        mention = re.compile(rf"(?<![\w.-])(?:-[a-z]{{1,3}})?{re.escape(name)}(?![\w-])", re.IGNORECASE)
+        return any(mention.search(word) for word in operands)
+
     def _maybe(self, value: Any, depth: int, *, run: bool = True) -> bool:
         """Return whether a command, which may be quoted in another one, may match.
 
@@ -212,6 +274,23 @@ class Command:
         return not any(
             not (named_options and word.startswith("-")) for word in (_arguments(following) if read else following)
         )
+
+
+_OPAQUE = (LAUNCHERS | _BUILDERS) - (_PREFIXES - SHELLS) - word_set("find fd trap watch entr")
+"""Programs that may run anything, whatever their words say. The words of the others name what they run."""
+
+
+def _is_script(word: str) -> bool:
+    """Return whether a word that names a program names a file of the project."""
+    return "/" in word and not word.startswith("/")
+
+
+def _names_program(program: str, operands: Sequence[str]) -> bool:
+    """Return whether a subcommand or an option makes a program run another one."""
+    if any(word in _RUNS.get(program, ()) for word in operands[:1]):
+        return True
+    short = _RUNNING_SHORT.get(program, ())
+    return any(_RUNNING_OPTION.match(word) or word.startswith(short or "\0") for word in operands)
 
 
 def _is_program(word: str, glob: str) -> bool:

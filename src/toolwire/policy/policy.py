@@ -140,6 +140,18 @@ class Rule:
             arguments = {**_defaults(definition), **arguments}
         return all(key in arguments and matcher.maybe(arguments[key]) for key, matcher in self.arguments.items())
 
+    def may_be_hidden_in(self, call: ToolCall, definition: ToolDefinition) -> bool:
+        """Return whether a command that the rule describes may be run by a call that does not name it."""
+        commands = {key: matcher for key, matcher in self.arguments.items() if isinstance(matcher, Command)}
+        if not commands or not self.names(definition):
+            return False
+        arguments = {**_defaults(definition), **call.arguments}
+        return all(
+            key in arguments
+            and (commands[key].is_unclear(arguments[key]) if key in commands else matcher.maybe(arguments[key]))
+            for key, matcher in self.arguments.items()
+        )
+
     def names(self, definition: ToolDefinition) -> bool:
         """Return whether the rule describes calls of this tool."""
         if self.tool == "*":
@@ -376,11 +388,28 @@ class _Case:
         rule = self._rule("ask")
         if rule is not None:
             return rule.reason or f"A rule asks before {name} runs."
+        if self._is_unclear(allowing):
+            return f"A rule is about some commands, and this call of {name} may run one of them without naming it."
         if self._definition.requires_confirmation and settling is None:
             return f"{name} needs an approval each time."
         if allowing is None and self._definition.tier in self._policy.ask_by_default | self._policy.deny_by_default:
             return f"No rule allows this call of {name}."
         return ""
+
+    def _is_unclear(self, allowing: Rule | None) -> bool:
+        """Return whether a rule that denies or asks is about commands, and it cannot be known what this call runs.
+
+        A rule that allows exactly such commands has been written for them, so it counts.
+        """
+        if allowing is not None and any(isinstance(matcher, Command) for matcher in allowing.arguments.values()):
+            return False
+        untrusted = self._context.untrusted
+        return any(
+            rule.effect != "allow"
+            and (untrusted or not rule.only_untrusted)
+            and rule.may_be_hidden_in(self._call, self._definition)
+            for rule in self._policy.rules
+        )
 
     def _rule(self, effect: Effect) -> Rule | None:
         """Return the first rule with this effect that applies to the call."""

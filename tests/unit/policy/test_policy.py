@@ -202,7 +202,9 @@ NPM = Command(("npm", "install"))
 def test_commands(command: Any, allowed: bool, denied: bool) -> None:
     assert NPM.surely(command) is allowed
     assert NPM.maybe(command) is denied
-    assert decide(Policy((Rule("deny", arguments={"command": NPM}),)), run(command)) is (Deny if denied else Allow)
+    decision = decide(Policy((Rule("deny", arguments={"command": NPM}),)), run(command))
+    # `npm run` may run `npm install` from a script.
+    assert decision is (Deny if denied else Ask if NPM.is_unclear(command) else Allow)
 
 
 @pytest.mark.mission("C36")
