@@ -55,11 +55,11 @@ LAUNCHERS = SHELLS | word_set("""
     screen tmux command builtin exec eval source . trap entr find fd ld.so dbus-run-session python pypy perl ruby node
     nodejs deno bun php lua tclsh wish expect osascript java wscript m4 bc dc awk gawk mawk nawk sed ed ex vi vim nvim
     view emacs nano less more man sqlite psql mysql ftp sftp npx bunx pnpx uvx pipx
-    rscript r julia ipython octave gnuplot ghci runghc runhaskell elixir iex erl escript scala groovy swift kotlin jshell
-    guile sbcl clisp ocaml racket raku pwsh dotnet rustup setpriv setarch linux32 linux64 prlimit numactl cpulimit chpst
-    softlimit choom capsh sg newgrp rlwrap unbuffer hyperfine perf proot bwrap firejail machinectl lxc vagrant ansible nix
-    nix-shell guix direnv mise asdf socat nc ncat netcat start-stop-daemon run-parts logrotate faketime xvfb-run
-    xdg-open bind complete compgen mapfile readarray coproc
+    rscript r julia ipython octave gnuplot ghci runghc runhaskell elixir iex erl escript scala groovy swift kotlin
+    jshell guile sbcl clisp ocaml racket raku pwsh dotnet rustup setpriv setarch linux32 linux64 prlimit numactl
+    cpulimit chpst softlimit choom capsh sg newgrp rlwrap unbuffer hyperfine perf proot bwrap firejail machinectl
+    lxc vagrant ansible nix nix-shell guix direnv mise asdf socat nc ncat netcat start-stop-daemon run-parts
+    logrotate faketime xvfb-run xdg-open bind complete compgen mapfile readarray coproc
 """)
 """Programs whose operands are programs to run, or text that can run some; without their version."""
 _BUILDERS = word_set("""

@@ -51,6 +51,8 @@ SHAPES: tuple[str, ...] = (
     r"AIza[0-9A-Za-z_-]{30,}+|ya29\.[0-9A-Za-z_-]{20,}+|GOCSPX-[0-9A-Za-z_-]{16,}+",  # Google
     r"SG\.[A-Za-z0-9_-]{16,}+\.[A-Za-z0-9_-]{16,}+",  # SendGrid
     r"eyJ[A-Za-z0-9_-]{8,}+\.[A-Za-z0-9_-]++\.[A-Za-z0-9_-]*+",  # JSON Web Token
+    r"sk\.eyJ[A-Za-z0-9_-]{20,}+\.[A-Za-z0-9_-]{16,}+",  # Mapbox
+    r"CLOJARS_[0-9a-f]{60}",  # Clojars
     r"pat[A-Za-z0-9]{14}\.[0-9a-f]{64}",  # Airtable
     r"sl\.[A-Za-z0-9_-]{60,}+",  # Dropbox
     r"[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}+",  # Discord

@@ -44,6 +44,8 @@ TOKENS = [
     f"hvs.{some(90)}",
     f"AGE-SECRET-KEY-1{upper(58)}",
     f"dp.pt.{some(43)}",
+    f"sk.eyJ1{some(40)}.{some(22)}",
+    "CLOJARS_" + "0123456789abcdef" * 3 + "0123456789ab",
     f"pat{some(14)}.{some(64, HEX)}",
     f"sl.{some(130)}",
     f"M{some(25)}.{some(6)}.{some(38)}",
