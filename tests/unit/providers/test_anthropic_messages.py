@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.streams import streamed
-from tests.unit.providers.conftest import GET_WEATHER
+from tests.unit.providers.conftest import GET_WEATHER, decoded, sse_stream
 
 import toolwire
 from toolwire import (
@@ -466,3 +466,25 @@ def test_summary_of_the_server_is_sent_back_and_paid(stream: bool) -> None:
     notes = Notes()
     toolwire.get_api("openai_chat").encode_request([message], notes=notes)
     assert [note.kind for note in notes] == ["dropped"]
+
+
+def test_blocks_in_pieces_are_joined_whatever_they_begin_with() -> None:
+    """The input of a tool that the server runs comes in pieces, and thinking may begin in the block itself."""
+    search = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {}}
+    blocks: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
+        (search, [{"type": "input_json_delta", "partial_json": text} for text in ('{"query": ', '"x"}')]),
+        ({"type": "thinking", "thinking": "a"}, [{"type": "thinking_delta", "thinking": "b"}]),
+        ({"type": "thinking", "thinking": "c"}, [{"type": "signature_delta", "signature": text} for text in "ST"]),
+    ]
+    events: list[dict[str, Any]] = []
+    for index, (block, deltas) in enumerate(blocks):
+        events.append({"type": "content_block_start", "index": index, "content_block": block})
+        events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
+        events.append({"type": "content_block_stop", "index": index})
+    events.append({"type": "message_delta", "delta": {"stop_reason": "end_turn"}})
+    events.append({"type": "message_stop"})
+    assert decoded("anthropic_messages", sse_stream(*events)).parts == (
+        OpaquePart({**search, "input": {"query": "x"}}, "anthropic_messages"),
+        ReasoningPart("ab"),
+        ReasoningPart("c", "ST", "anthropic_messages"),
+    )

@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+import zlib
 
 import pytest
 from hypothesis import given
@@ -140,6 +141,87 @@ def test_an_event_without_an_end_is_not_collected(
 def test_a_frame_that_is_nested_too_deeply_is_an_error() -> None:
     for depth in (300, 50_000):
         (frame,) = ServerSentEvents().feed(b"data: " + b"[" * depth + b"]" * depth + b"\n\n")
-        assert (frame.value, frame.error) == (None, "it is nested too deeply")
+        assert (frame.value, frame.error, len(frame.raw)) == (None, "it is nested too deeply", 300)
     (frame,) = JsonLines().feed(b'{"a":' + b"[" * 200 + b"]" * 200 + b"}\n")
     assert not frame.error
+
+
+def test_bytes_that_are_not_text_are_shown_as_far_as_they_are() -> None:
+    (frame,) = ServerSentEvents().feed(b"data: {\xff}\n\n")
+    assert (frame.value, frame.raw) == (None, "{\ufffd}")
+    (frame,) = ServerSentEvents().feed(b"event: a\xffb\ndata: 1\n\n")
+    assert (frame.value, frame.event) == (1, "a\ufffdb")
+
+
+@pytest.mark.parametrize(
+    ("framing", "before", "begin"),
+    [
+        (ServerSentEvents, b"", b"data:"),
+        (ServerSentEvents, b": comment\n", b"data:"),
+        (ServerSentEvents, b'data: {"a": 1}\n\n', b"data:"),
+        (ServerSentEvents, b"", b'{"a": "'),
+        (JsonLines, b"", b'{"a": "'),
+        (JsonLines, b'{"a": 1}\n', b'{"a": "'),
+        (JsonObjects, b"", b'{"a": "'),
+        (JsonObjects, b'{"a": 1}', b'{"a": "'),
+    ],
+)
+def test_as_many_bytes_as_the_limit_may_wait_for_their_end(
+    framing: type[ServerSentEvents | JsonLines | JsonObjects],
+    before: bytes,
+    begin: bytes,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(framing_module, "MAX_EVENT", 100)
+    reader = framing()
+    list(reader.feed(before))
+    assert list(reader.feed(begin.ljust(100, b"x"))) == []
+    (frame,) = reader.feed(b"x")
+    assert frame.error.startswith("an event has more than")
+    assert list(reader.feed(b"x")) == list(reader.finish()) == []
+
+
+def aws_frame(headers: bytes, payload: bytes = b"{}") -> bytes:
+    prelude = (16 + len(headers) + len(payload)).to_bytes(4, "big") + len(headers).to_bytes(4, "big")
+    body = prelude + zlib.crc32(prelude).to_bytes(4, "big") + headers + payload
+    return body + zlib.crc32(body).to_bytes(4, "big")
+
+
+def aws_header(name: str, kind: int, value: bytes) -> bytes:
+    return bytes([len(name)]) + name.encode() + bytes([kind]) + value
+
+
+EVENT_TYPE = aws_header(":event-type", 7, b"\x00\x05chunk")
+
+
+@pytest.mark.parametrize(("kind", "size"), [(0, 0), (1, 0), (2, 1), (3, 2), (4, 4), (5, 8), (8, 8), (9, 16)])
+def test_headers_of_every_type_are_passed_over(kind: int, size: int) -> None:
+    (frame,) = AwsEventStream().feed(aws_frame(aws_header("other", kind, b"\x07" * size) + EVENT_TYPE))
+    assert frame == Frame({}, "chunk")
+
+
+def test_headers_with_a_length_of_their_own_are_passed_over() -> None:
+    for kind in (6, 7):
+        headers = aws_header("other", kind, b"\x01\x01" + b"y" * 257) + EVENT_TYPE
+        assert [frame.event for frame in AwsEventStream().feed(aws_frame(headers))] == ["chunk"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "event"),
+    [
+        (aws_header("other", 10, b"") + EVENT_TYPE, ""),  # a type that the protocol does not have
+        (b"\x05other", ""),  # a name, and nothing behind it
+        (b"\x50other", ""),
+        (EVENT_TYPE + b"\x05other", "chunk"),
+        (aws_header(":exception-type", 7, b"\x00\x04slow"), "slow"),
+        (aws_header(":error-code", 7, b"\x00\x04full"), "full"),
+        (b"", ""),
+    ],
+)
+def test_headers_that_cannot_be_read_end_the_search_for_a_name(headers: bytes, event: str) -> None:
+    (frame,) = AwsEventStream().feed(aws_frame(headers, b'{"a": 1}'))
+    assert frame == Frame({"a": 1}, event)
+
+
+def test_a_frame_may_have_no_payload() -> None:
+    assert list(AwsEventStream().feed(aws_frame(EVENT_TYPE, b""))) == [Frame({}, "chunk")]

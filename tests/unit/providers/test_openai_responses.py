@@ -690,3 +690,25 @@ def test_arguments_at_the_end_in_another_spelling_are_no_problem(final: str) -> 
     response = decoded(API, sse_stream(added, delta, done, whole, end))
     assert [one.arguments for one in response.tool_calls] == [{"city": "Paris"}]
     assert not response.problems
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [("completed", FinishReason.STOP), ("failed", FinishReason.ERROR), ("cancelled", FinishReason.ERROR)],
+)
+def test_status_of_a_response_is_its_finish_reason(status: str, reason: FinishReason) -> None:
+    response = {"object": "response", "status": status, "output": []}
+    events = sse_stream({"type": f"response.{status}", "response": response})
+    assert decoded("openai_responses", events).finish_reason is reason
+
+
+def test_items_of_a_written_stream_have_ids_of_their_kinds() -> None:
+    parts = (ReasoningPart("r"), TextPart("t"), ToolCall("f", {}, "c"))
+    data = b"".join(tw.get_api("openai_responses").encode_stream(replay(ParsedResponse(parts=parts)), id="77"))
+    values = [json.loads(line[6:]) for line in data.splitlines() if line.startswith(b"data: ")]
+    items = [value["item"] for value in values if value["type"] == "response.output_item.added"]
+    assert [(item["type"], item["id"].partition("_")[0]) for item in items] == [
+        ("reasoning", "rs"),
+        ("message", "msg"),
+        ("function_call", "fc"),
+    ]

@@ -4,7 +4,7 @@ import pytest
 
 import toolwire
 from toolwire import DefinitionError, ImagePart, Message, Notes, TextPart, ToolCall, ToolChoice, ToolResult
-from toolwire.providers.request import MISSING_RESULT, join_answers, pair_results
+from toolwire.providers.request import MISSING_RESULT, ChatRequest, join_answers, pair_results, result_texts
 
 A = ToolCall("a", {}, "1")
 B = ToolCall("b", {}, "2")
@@ -204,3 +204,22 @@ def test_tools_of_earlier_calls_are_defined_where_an_api_requires_them(name: str
     assert [str(note) for note in notes if note.where == "tools/find"] != []
     bare = toolwire.get_api("openai_chat").encode_request(history, model="m")
     assert "tools" not in bare, "where no API requires them, nothing is added"
+
+
+def test_texts_of_results_are_those_of_results_and_of_messages_of_tools() -> None:
+    messages = [
+        user("question"),
+        Message("tool", (TextPart("plain"), ToolResult("c", "f", "result"))),
+        Message("user", (ToolResult("d", "g", {"a": 1}), TextPart("comment"))),
+    ]
+    assert result_texts(messages) == ("plain", "result", ToolResult("d", "g", {"a": 1}).text)
+
+
+def test_each_tool_that_only_another_provider_runs_is_noted() -> None:
+    claude, notes = toolwire.get_api("anthropic_messages"), Notes()
+    tools = ({"type": "web_search_preview"}, {"googleSearch": {}}, {})
+    request = ChatRequest((user("q"),), provider="openai_responses", provider_tools=tools)
+    assert "tools" not in claude.encode_request(request, notes=notes, max_tokens=9)
+    assert [(note.where, note.message) for note in notes] == [
+        (f"tools/{name}", "only openai_responses runs this tool") for name in ("web_search_preview", "googleSearch", "")
+    ]

@@ -232,3 +232,19 @@ def test_arguments_that_show_their_end_are_complete_in_a_cut_answer() -> None:
     call = {**FUNCTION, "function": {"name": "f", "arguments": '{"a": 1}'}}
     body = {"choices": [{"finish_reason": "length", "message": {"tool_calls": [call]}}]}
     assert get_api("openai_chat").decode_response(body).tool_calls[0].arguments == {"a": 1}
+
+
+@pytest.mark.parametrize("last", ["\ud800", "\udbff"])
+def test_the_first_half_of_a_surrogate_pair_waits_for_the_second(last: str) -> None:
+    builder = ResponseBuilder("test")
+    builder.add_text(f"a{last}")
+    assert collect(builder.take()).content == "a"
+    builder.add_text("\udc00")
+    assert collect(builder.take()).content == (last + "\udc00").encode("utf-16", "surrogatepass").decode("utf-16")
+
+
+@pytest.mark.parametrize("last", ["\udc00", "\udfff"])
+def test_the_second_half_of_a_surrogate_pair_waits_for_nothing(last: str) -> None:
+    builder = ResponseBuilder("test")
+    builder.add_text(f"a{last}")
+    assert collect(builder.take()).content == "a\ufffd"

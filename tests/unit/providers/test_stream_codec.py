@@ -1,5 +1,7 @@
 """Streams of any API: the order of events, truncated calls, and the totals at the end."""
 
+from typing import Any
+
 import pytest
 from tests.streams import streamed
 
@@ -9,6 +11,7 @@ from toolwire import (
     CallEnd,
     CallStart,
     ContentDelta,
+    DefinitionError,
     Event,
     Finish,
     FinishReason,
@@ -21,7 +24,7 @@ from toolwire import (
     collect,
 )
 from toolwire.messages import Problem
-from toolwire.providers.stream_codec import in_order, open_truncated_calls
+from toolwire.providers.stream_codec import as_dict, in_order, json_excerpt, open_truncated_calls
 
 TRUNCATED: list[Event] = [
     CallStart(0, "delete_all", "call00001"),
@@ -93,3 +96,68 @@ def test_items_of_other_apis_and_problems_are_noted_and_left_out() -> None:
     data = b"".join(toolwire.get_api("anthropic_messages").encode_stream(events, notes=notes))
     assert b"web_search" not in data
     assert [(note.kind, note.where) for note in notes] == [("dropped", "web_search_call"), ("dropped", "malformed")]
+
+
+@pytest.mark.parametrize(
+    ("data", "message", "raw"),
+    [
+        (b"data: [1]\n\n", "A part of the stream cannot be read: it is not an object", ""),
+        (b"data: oops\n\n", "A part of the stream cannot be read: it is not JSON: ", "oops"),
+        (
+            b'data: {"choices": [5]}\n\n',
+            "A part of the stream does not belong to this API: AttributeError ",
+            '{"choices": [5]}',
+        ),
+    ],
+)
+def test_a_part_that_cannot_be_read_is_a_problem_and_the_rest_is_read(data: bytes, message: str, raw: str) -> None:
+    rest = b'data: {"choices": [{"delta": {"content": "x"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+    response = collect(streamed("openai_chat", data + rest))
+    assert response.content == "x"
+    (problem,) = response.problems
+    assert (problem.kind, problem.raw) == ("malformed", raw)
+    assert problem.message.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("chunk", "identity"),
+    [
+        ({"id": "chatcmpl-1", "model": "m", "created": 5}, ("1", "m", 5)),
+        ({"responseId": "r", "modelVersion": "g"}, ("r", "g", 0)),
+        ({"message": {"id": "msg_2", "model": "c"}}, ("2", "c", 0)),
+        ({"response": {"id": "resp_3", "model": "o", "created_at": 7.9}}, ("3", "o", 7)),
+        ({"id": 5, "model": ["m"], "created": "now"}, ("9", "later", 9)),
+        ({"message": "hello", "id": "x"}, ("x", "later", 9)),
+    ],
+)
+def test_an_answer_is_identified_by_the_first_part_that_says_each(
+    chunk: dict[str, Any], identity: tuple[str, str, int]
+) -> None:
+    decoder = toolwire.get_api("openai_chat").stream_decoder()
+    decoder.feed({**chunk, "choices": []})
+    decoder.feed({"id": "chatcmpl-9", "model": "later", "created": 9, "choices": []})
+    assert (decoder.id, decoder.model, decoder.created) == identity
+
+
+def test_the_object_of_a_client_is_read_without_its_empty_members() -> None:
+    class Dumped:
+        def __init__(self, value: object) -> None:
+            self.value, self.options = value, dict[str, object]()
+
+        def model_dump(self, **options: object) -> object:
+            self.options = options
+            return self.value
+
+    dumped = Dumped({"a": 1})
+    assert as_dict(dumped) == {"a": 1}
+    assert dumped.options == {"mode": "json", "by_alias": True, "exclude_none": True}
+    for wrong in (Dumped([1]), 5, "text"):
+        with pytest.raises(DefinitionError, match="a response must be a dict or an object with model_dump, not "):
+            as_dict(wrong)
+
+
+def test_a_value_is_shown_as_json() -> None:
+    assert json_excerpt({"a": "\u00e9", "b": {1}}) == '{"a": "\u00e9", "b": "{1}"}'
+    loop: list[object] = []
+    loop.append(loop)
+    assert json_excerpt(loop) == "<class 'list'>"

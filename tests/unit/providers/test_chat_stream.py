@@ -1,0 +1,93 @@
+"""Streams of Chat Completions: chunks in odd orders, calls that come in pieces, and seals of reasoning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.providers.conftest import chat_stream, decoded, sse_stream
+
+import toolwire as tw
+from toolwire import ParsedResponse, ReasoningPart, TextPart
+
+SEAL = {"type": "reasoning.encrypted", "data": "X"}
+
+
+def delta(**members: Any) -> dict[str, Any]:
+    return members
+
+
+def piece(index: int, name: str = "", arguments: str = "", id: str = "") -> dict[str, Any]:
+    """Return a delta with a piece of one call; empty members are left out."""
+    function = {"name": name, "arguments": arguments}
+    call = {"id": id, "function": {key: value for key, value in function.items() if value}}
+    return {"tool_calls": [{"index": index, **{key: value for key, value in call.items() if value}}]}
+
+
+def read(*deltas: dict[str, Any], reason: str = "stop") -> ParsedResponse:
+    return decoded("openai_chat", chat_stream(*deltas, reason=reason))
+
+
+def test_the_first_choice_is_read_wherever_it_is_in_the_chunk() -> None:
+    first, second = ({"index": index, "delta": {"content": text}} for index, text in enumerate("ab"))
+    chunks: list[Any] = [{"choices": [first, second]}, {"choices": [second, first]}, {"choices": [second]}]
+    end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+    assert decoded("openai_chat", sse_stream(*chunks, end, done=True)).content == "aa"
+
+
+@pytest.mark.parametrize(
+    ("deltas", "parts"),
+    [
+        # a seal on the text before it
+        (
+            [
+                delta(reasoning="thi"),
+                delta(reasoning="nk"),
+                delta(reasoning_details=[{"text": "", "signature": "S", "provider": "x"}]),
+            ],
+            [ReasoningPart("think", "S", "x")],
+        ),
+        # data that seals no text, behind reasoning that is not sealed
+        (
+            [delta(reasoning="think"), delta(reasoning_details=[SEAL])],
+            [ReasoningPart("think"), ReasoningPart("", "", "openrouter", SEAL)],
+        ),
+        # data alone
+        ([delta(reasoning_details=[SEAL])], [ReasoningPart("", "", "openrouter", SEAL)]),
+        # a signature on other text than the stream has shown
+        (
+            [
+                delta(reasoning="think"),
+                delta(reasoning_details=[{"text": "other", "signature": "S", "provider": "x"}]),
+            ],
+            [ReasoningPart("think"), ReasoningPart("other", "S", "x")],
+        ),
+    ],
+)
+def test_a_seal_covers_the_text_before_it_or_is_a_part_of_its_own(
+    deltas: list[dict[str, Any]], parts: list[ReasoningPart]
+) -> None:
+    assert list(read(*deltas, delta(content="so")).parts) == [*parts, TextPart("so")]
+
+
+def test_a_signature_of_google_does_not_seal_the_reasoning_before_it() -> None:
+    call = {**piece(0, "f", "{}", "c")["tool_calls"][0], "extra_content": {"google": {"thought_signature": "S"}}}
+    parts = read(delta(reasoning="think"), {"tool_calls": [call]}, reason="tool_calls").parts
+    assert parts[:2] == (ReasoningPart("think"), ReasoningPart("", "S", "gemini"))
+
+
+def test_the_name_of_a_call_may_follow_its_arguments() -> None:
+    response = read(piece(0, id="c"), piece(0, arguments='{"a": 1}'), piece(0, name="f"), reason="tool_calls")
+    assert [(call.name, call.id, call.arguments) for call in response.tool_calls] == [("f", "c", {"a": 1})]
+    assert not response.problems
+
+
+def test_arguments_behind_the_end_of_their_call_are_reported() -> None:
+    late = [piece(0, "f", "{}", "c"), piece(1, "g", "{}", "d"), piece(0, arguments='{"late": 1}')]
+    response = read(*late, reason="tool_calls")
+    assert [call.name for call in response.tool_calls] == ["f", "g"]
+    assert [(problem.kind, problem.raw) for problem in response.problems] == [("missing_name", '{"late": 1}')]
+
+
+def test_a_stream_ends_with_an_end_marker() -> None:
+    assert b"".join(tw.get_api("openai_chat").encode_stream([])).endswith(b"\n\ndata: [DONE]\n\n")
