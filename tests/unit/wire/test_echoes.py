@@ -9,6 +9,7 @@ import pytest
 
 import toolwire
 from toolwire import ArgumentsDelta, CallEnd, CallStart, ParsedResponse, StreamParser, ToolCall, ToolDefinition
+from toolwire.wire.echoes import EchoFilter
 from toolwire.wire.formats import FORMATS
 from toolwire.wire.result_text import inert
 from toolwire.wire.syntax import WireFormat
@@ -182,3 +183,48 @@ def test_results_may_be_one_text_or_an_iterator() -> None:
         toolwire.parse(CALL, results=[{}])  # type: ignore[list-item]
     with pytest.raises(TypeError, match=r"StreamParser\(\) has no argument 'result'; did you mean results\?"):
         StreamParser(result=[CALL])  # type: ignore[call-arg]
+
+
+REPAIRED = {"repairs": ("missing_close",)}
+
+
+@pytest.mark.parametrize(
+    ("raw", "arguments", "result", "echoed"),
+    [
+        # the character behind the last value counts, but not if it only separates
+        ('act(text="now")', {"text": "now"}, 'call act(text="now")', True),
+        ('act(text="now", )', {"text": "now"}, 'call act(text="now")', True),
+        ('act(text="now"; )', {"text": "now"}, 'call act(text="now")', True),
+        ('act(text="now")', {"text": "now"}, 'call act(text="now, please")', False),
+        # a value that is written otherwise: the text up to the last value that is found
+        (
+            '{"name": "act", "arguments": {"text": "now", "extra": null}}',
+            {"text": "now", "extra": None},
+            '"act", "arguments": {"text": "now", "extra": 5',
+            True,
+        ),
+        (
+            '{"name": "act", "arguments": {"text": "now", "extra": null}}',
+            {"text": "now", "extra": None},
+            '"act", "arguments": {"text": "now, please"}',
+            False,
+        ),
+        # arguments before the name
+        (
+            '{"arguments": {"text": "now"}, "name": "act"}',
+            {"text": "now"},
+            'arguments": {"text": "now"}, "name": "act"',
+            True,
+        ),
+        ('{"arguments": {"text": "now"}, "name": "act"}', {"text": "now"}, '"name": "act", text now', False),
+    ],
+)
+def test_of_a_repaired_call_the_name_with_the_arguments_is_compared(
+    raw: str, arguments: dict[str, Any], result: str, echoed: bool
+) -> None:
+    for facts, echoes in ((REPAIRED, echoed), ({"confidence": 0.9}, echoed), ({}, raw in result)):
+        call = ToolCall("act", arguments, "c", raw=raw, **facts)  # type: ignore[arg-type]
+        echo_filter = EchoFilter([result])
+        passed = echo_filter.filter([CallStart(0, "act", "c"), CallEnd(0, call, True)], raw)
+        assert echo_filter.echoes == echoes
+        assert any(isinstance(event, CallEnd) for event in passed) is not echoes

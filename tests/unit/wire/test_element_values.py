@@ -38,6 +38,23 @@ ROWS: list[tuple[Elements, str, Any, Any]] = [
     (FORGE, "<name>A</name><age>3</age>", {"type": "array"}, [{"name": "A", "age": 3}]),
     (FORGE, "<name>A</name><age>3</age><name>B</name>", {"type": "array"}, [{"name": ["A", "B"], "age": 3}]),
     (FORGE, "<tag>a</tag>", {"type": "array"}, ["a"]),
+    (FORGE, "<!-- note -->x", {}, "x"),
+    (FORGE, "<!-- note -->x", {"type": "string"}, "<!-- note -->x"),
+    (FORGE, "x<!-- note -->", {}, "x<!-- note -->"),
+    (FORGE, "<!-- note --> 5", {"type": "integer"}, 5),
+    (FORGE, "<old>a</old>", EDITS, {"old": "a"}),
+    (FORGE, "<edit><old>a</old></edit>", EDITS, [{"old": "a"}]),
+    (FORGE, "<item><item>1</item></item>", {"type": "array", "items": STRINGS}, [["1"]]),
+    (FORGE, "<item>5</item>", {"type": "integer"}, 5),
+    (FORGE, "<item>5</item><item>6</item>", {"type": "integer"}, "<item>5</item><item>6</item>"),
+    (FORGE, "<item>1</item>", {"type": "object"}, {"item": 1}),
+    (FORGE, "<item>1</item>", {"type": ["object", "array"]}, [1]),
+    (FORGE, "<item>1</item>", {"type": ["object", "array"], "properties": {"item": {"type": "integer"}}}, {"item": 1}),
+    (FORGE, "<a>1</b>", {"type": "string"}, "<a>1</b>"),
+    (FORGE, "<a>1</b>", {"type": "integer"}, "<a>1</b>"),
+    (FORGE, "x<a>1</b>", {}, "x<a>1</b>"),
+    (FORGE, "x <b> <![CDATA[a<c]]> y &amp; z", {"type": "string"}, "x <b> a<c y & z"),
+    (FORGE, "x <b> <![CDATA[a<c", {"type": "string"}, "x <b> a<c"),
     (FORGE, "", {"type": "object"}, {}),
     (FORGE, "", STRINGS, []),
     (FORGE, '["a", "b"]', STRINGS, ["a", "b"]),
@@ -57,6 +74,27 @@ def test_elements_become_values_by_schema_and_inference(
     read, _ = ElementReader(node, json.loads).read(raw, Shape.of(schema))
     assert read == value
     assert type(read) is type(value)
+
+
+@pytest.mark.parametrize("schema", [{}, {"type": "object"}, {"type": "array"}, {"type": ["string", "object"]}])
+def test_tags_that_do_not_match_are_refused_where_a_value_has_structure(schema: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="the tag of 'b' does not match"):
+        ElementReader(FORGE, json.loads).read("<a>1</b>", Shape.of(schema))
+
+
+@pytest.mark.parametrize(
+    ("raw", "schema", "whole"),
+    [
+        ("<a>1</a><b>2</b>", STRINGS, True),
+        ("<item>1</item>", {}, True),
+        ("", STRINGS, True),
+        ('["a"]', STRINGS, True),
+        ("a", STRINGS, False),
+        ("<a>1</a>", {}, False),
+    ],
+)
+def test_a_whole_list_is_told_from_one_of_its_items(raw: str, schema: dict[str, Any], whole: bool) -> None:
+    assert ElementReader(FORGE, json.loads).read(raw, Shape.of(schema))[1] is whole
 
 
 @pytest.mark.mission("C6", "C7")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import toolwire
-from toolwire.wire.shared_openers import SharedOpener, candidate
+from toolwire.wire.shared_openers import Candidate, SharedOpener, candidate
 
 
 def shared(opener: str, *names: str) -> SharedOpener:
@@ -83,3 +85,48 @@ def test_a_lone_format_without_markers_leaves_closing_markers_to_all_formats(siz
     response = toolwire.collect([event for piece in pieces for event in parser.feed(piece)] + list(parser.finish()))
     assert [call.arguments for call in response.tool_calls] == [{"a": "b"}]
     assert response.content == "Sure: start|>"
+
+
+@pytest.mark.parametrize(
+    ("name", "opener", "character", "continues"),
+    [
+        ("glm4", "<tool_call>", "g", True),
+        ("glm4", "<tool_call>", "(", False),
+        ("react", "Action:", "r", True),
+        ("react", "Action:", "(", False),
+        ("deepseek_v3_1", "<\uff5ctool\u2581call\u2581begin\uff5c>", "f", True),
+        ("deepseek_v3_1", "<\uff5ctool\u2581call\u2581begin\uff5c>", "(", False),
+        # other text than a name may follow: a list, code, a value
+        ("lfm2", "<|tool_call_start|>", "(", True),
+        ("gemma_tool_code", "```tool_code", "(", True),
+        ("functionary_v3_1", "<function=", "(", True),
+        # text may not follow
+        ("forge_xml", "<tool>", "f", False),
+        ("hermes", "<tool_call>", "f", False),
+        ("anthropic_xml", "<invoke>", "f", False),
+    ],
+)
+def test_a_name_begins_with_a_letter_and_other_text_with_any_character(
+    name: str, opener: str, character: str, continues: bool
+) -> None:
+    assert candidate(toolwire.get_format(name), opener).continues_with("", character) is continues
+
+
+def test_at_the_end_of_the_text_only_half_of_a_marker_may_be_any_format(tool_call: SharedOpener) -> None:
+    assert tried(tool_call, "get_weather\n", final=True) == ["glm4"]
+    assert len(tried(tool_call, "<func", final=True) or ()) == len(tool_call.candidates)
+
+
+@pytest.mark.parametrize("place", ["anywhere", "ends_reasoning", "markers", "marked"])
+def test_a_format_is_preceded_by_an_equal_one_that_counts_in_as_many_places(place: str) -> None:
+    def counting(counts: bool) -> Candidate:
+        one = candidate(toolwire.get_format("hermes"), "<tool_call>")
+        wire = replace(one.wire, markers=counts or place != "markers")
+        block = replace(one.block, marked=counts or place != "marked")
+        anywhere, ends_reasoning = counts or place != "anywhere", counts or place != "ends_reasoning"
+        return replace(one, wire=wire, block=block, anywhere=anywhere, ends_reasoning=ends_reasoning)
+
+    for marker in ("{", "<"):
+        assert counting(True).is_preceded(counting(True), marker)
+        assert counting(False).is_preceded(counting(True), marker)
+        assert not counting(True).is_preceded(counting(False), marker)
