@@ -53,6 +53,8 @@ ROWS: list[tuple[Elements, str, Any, Any]] = [
     (FORGE, "<a>1</b>", {"type": "string"}, "<a>1</b>"),
     (FORGE, "<a>1</b>", {"type": "integer"}, "<a>1</b>"),
     (FORGE, "x<a>1</b>", {}, "x<a>1</b>"),
+    (FORGE, "<a><![CDATA[x<y]]> &lt;</b>", {"type": "string"}, "<a>x<y <</b>"),
+    (FORGE, "<a><![CDATA[x<y", {"type": "string"}, "<a>x<y"),
     (FORGE, "x <b> <![CDATA[a<c]]> y &amp; z", {"type": "string"}, "x <b> a<c y & z"),
     (FORGE, "x <b> <![CDATA[a<c", {"type": "string"}, "x <b> a<c"),
     (FORGE, "", {"type": "object"}, {}),
