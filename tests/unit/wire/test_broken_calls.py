@@ -22,7 +22,7 @@ MARKERS = frozenset({"<c>", "</c>", "{"})  # a bracket never ends the call by it
         ('{"a": "x', ' } \\" } " } z', " z"),
         ('{"a": "x\\', '" } " } z', " z"),
         ('{"a": "x\\\\', '" } z', " z"),
-        # a single quote begins a string only behind a bracket, a comma, a colon or an equals sign
+        # a quote begins a string only behind a bracket, a comma, a colon or an equals sign
         ("f(", "'a)' ) x", " x"),
         ("f(x = ", "'a)' ) x", " x"),
         ("f(x, ", "'a)' ) x", " x"),
@@ -31,8 +31,9 @@ MARKERS = frozenset({"<c>", "</c>", "{"})  # a bracket never ends the call by it
         ("f(a", "'s ) x", " x"),
         ("f(a ", "'s ) x", " x"),
         ("f('a'", "'s ) x", " x"),
-        # a double quote always does, but only between brackets
-        ("f(a", '"s )" ) x', " x"),
+        ("f(a", '"s )" ) x', '" ) x'),
+        ("f(a=", '"s )" ) x', " x"),
+        # and only between brackets
         ("call ", '"a <c>', "<c>"),
         ("call ", "'a <c>", "<c>"),
         ("f(x=", '"""a" ) """ ) z', " z"),
