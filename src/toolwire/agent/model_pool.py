@@ -25,6 +25,8 @@ from toolwire.providers.api_registry import find_api
 from toolwire.providers.negotiation import WRITTEN_BY_DEFAULT, FormatNegotiator, Plan, ToolsConfig
 from toolwire.telemetry.coached_backend import text_backend
 from toolwire.wire.format_registry import AUTO
+from toolwire.wire.profiles import detect_from_template
+from toolwire.wire.profiles import profile as model_profile
 
 LOCAL = "local"
 """The provider of models that run in this process, also as a prefix of a model's name, before a colon."""
@@ -106,7 +108,7 @@ class Models:
             if profile.extra_body or profile.extra_headers:
                 raise ConfigurationError(f"{name} runs in this process: it gets no requests to add anything to")
             xml = bool(tools_config.use_xml_tool_format if team is None else team)
-            plan = _plan(negotiator, tools_config, name, xml=xml)
+            plan = _plan(negotiator, tools_config, name, xml=xml, template=lambda: self._template(name))
             return self._local(name, plan, profile.settings, coach=coach)
         provider = profile.provider or (DEFAULT_API if profile.url else "")
         plan = negotiator.negotiate(provider, profile.model)
@@ -169,16 +171,25 @@ class Models:
     def _local(self, name: str, plan: Plan, settings: SettingsTable, *, coach: bool) -> Backend:
         if find_api(plan.definitions) or find_api(plan.results):
             raise ConfigurationError(f"{name} runs in this process, so its tools are in the text: name a wire format")
-        if name not in self._loaded:
-            self._loaded[name] = self._load(name)
         try:
-            source = local_source(self._loaded[name], settings.to_settings())
+            source = local_source(self._writer(name), settings.to_settings())
         except DefinitionError as error:
             raise ConfigurationError(f"the settings of the profile: {error}") from error
         return _text(source, plan, name, "", coach=coach)
 
+    def _writer(self, name: str) -> Writer:
+        if name not in self._loaded:
+            self._loaded[name] = self._load(name)
+        return self._loaded[name]
 
-def _plan(negotiator: FormatNegotiator, config: ToolsConfig, name: str, *, xml: bool) -> Plan:
+    def _template(self, name: str) -> str:
+        template = getattr(self._writer(name), "chat_template", "")
+        return template if isinstance(template, str) else ""
+
+
+def _plan(
+    negotiator: FormatNegotiator, config: ToolsConfig, name: str, *, xml: bool, template: Callable[[], str]
+) -> Plan:
     """Return the formats for a model on this machine: the configured ones, else the best for this model.
 
     Args:
@@ -186,13 +197,20 @@ def _plan(negotiator: FormatNegotiator, config: ToolsConfig, name: str, *, xml: 
         config: the configured formats.
         name: the size, the path or the hub's name of the model.
         xml: whether XML in the text was asked for.
+        template: returns the chat template of the model, for one of an unknown family.
     """
-    plan = negotiator.negotiate("", Path(name.removeprefix(HUB)).stem)
+    stem = Path(name.removeprefix(HUB)).stem
+    plan = negotiator.negotiate("", stem)
     # The format in which this very model was measured to call best counts more than the one that its family learnt.
     measured = measured_format(name.removeprefix(HUB))
     if xml or _is_set(config.definition_format) or (plan.definitions != AUTO and not measured):
         return plan
-    best = measured or SMALL
+    best = measured
+    # Only for an unknown family: others have templates with markers that their models do not write.
+    if not (best or model_profile(stem).family):
+        detected = detect_from_template(template()).prompt_format
+        best = "" if detected == AUTO else detected
+    best = best or SMALL
     calls = plan.calls if _is_set(config.call_parser) else best
     results = plan.results if _is_set(config.result_format) else AUTO
     return replace(plan, definitions=best, calls=calls, results=results)

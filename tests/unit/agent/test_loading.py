@@ -336,6 +336,29 @@ def test_profile_decides_how_its_model_is_asked(profile: dict[str, Any], kind: t
 
 
 @pytest.mark.parametrize(
+    ("model", "tools", "template", "format"),
+    [
+        ("some/own.gguf", {}, "{{ '[TOOL_CALLS]' + name + '[ARGS]' + arguments }}", "mistral_args"),
+        ("some/own.gguf", {}, "{{ content }}", "forge_xml"),
+        ("some/own.gguf", {"definition_format": "pythonic"}, "{{ '[TOOL_CALLS]' + name + '[ARGS]' }}", "pythonic"),
+        # What is known of a family counts more than the template.
+        ("some/Qwen2.5-Coder-7B-Instruct.gguf", {}, "{{ '[TOOL_CALLS]' + name + '[ARGS]' }}", "hermes"),
+    ],
+)
+def test_format_of_an_unknown_local_model_is_that_of_its_chat_template(
+    model: str, tools: dict[str, str], template: str, format: str
+) -> None:
+    class Templated(Small):
+        chat_template = template
+
+    async def main() -> Any:
+        async with Models(load=Templated()) as models:
+            return await models.open(ModelProfile.model_validate({"model": model, "tools": tools}))
+
+    assert asyncio.run(main()).format == format
+
+
+@pytest.mark.parametrize(
     ("profile", "format", "why"),
     [
         ({}, None, "names no model"),

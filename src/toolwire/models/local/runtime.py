@@ -16,6 +16,7 @@ from toolwire._surface import needs_extra
 from toolwire.errors import ProviderError
 from toolwire.events import Finish
 from toolwire.messages import FinishReason
+from toolwire.models.local.gguf_metadata import chat_template
 
 CONTEXT_TOKENS = 16_384
 JOIN_SECONDS = 5.0
@@ -65,6 +66,11 @@ class LocalModel:
         except RuntimeError as error:
             raise ProviderError(f"{path} could not be loaded: {error}") from error
         self.path = path
+
+    @property
+    def chat_template(self) -> str:
+        """The chat template in the model's file; "" if there is none."""
+        return chat_template(self.path)
 
     def stream(
         self,
