@@ -99,6 +99,17 @@ def test_budget_stops_a_run_over_each_api(name: str, streamed: bool, budget: Bud
     assert not end.usage.estimated
 
 
+@pytest.mark.parametrize("streamed", [True, False], ids=["streamed", "whole"])
+@pytest.mark.parametrize("name", APIS)
+def test_time_stops_a_run_over_each_api(name: str, streamed: bool) -> None:
+    limit = Budget(seconds=0.2, rounds=100_000)
+    with calling_server(name, USAGE) as url:
+        model = client(name, url)
+        _, end = run(Agent(ApiBackend(model, streamed=streamed), [again], AgentConfig(budget=limit)), model)
+    assert end.reason == "budget"
+    assert "0.2 seconds" in end.detail
+
+
 @pytest.mark.parametrize("name", APIS)
 def test_tokens_are_estimated_where_a_server_reports_none(name: str) -> None:
     with calling_server(name, None) as url:

@@ -37,17 +37,65 @@ def delete_order(number: int) -> str:
 TOOLS = [read_order, order_tea, delete_order]
 NAMES = ["read_order", "order_tea", "delete_order"]
 TASKS = [
+    # English: orders, consents, and wishes that no verb of a list announces.
     "Order tea.",
     "Yes, go ahead.",
     "Tea for three, please",
-    "Bestell drei Tassen Tee und lösch die alte Bestellung.",
-    "Commande du thé.",
-    "お茶を注文してください",
-    "Закажи чай",
-    "What is there?",
     "ok",
+    "Same as last time.",
+    "Make it two instead.",
+    "That one is wrong, get rid of it.",
+    "I changed my mind about number 7.",
+    "We are out of milk again.",
+    "Sort out the overdue invoices.",
+    "Let Maria know that I am late.",
+    "Can you push the meeting to Friday?",
+    "The door should be locked at night.",
+    "Turn the lights off when I leave.",
+    "Refund the second item.",
+    "Put the receipts where they belong.",
+    "Ship it!",
+    "Undo that.",
+    "Please see to it that the report is out by noon.",
+    "Number 12 goes to the new address.",
+    "Bump the version and tag it.",
+    "Free the port that the old server uses.",
+    "Mark all of them as read.",
+    "The usual, but without sugar.",
+    "Book me a table for two tonight",
+    "rm the temp dir",
+    "Top up the card with 20 euros.",
+    "What is there?",
+    "Is there any tea left, and if not, can we get some?",
     "",
+    # Other languages.
+    "Bestell drei Tassen Tee und lösch die alte Bestellung.",
+    "Ja, mach das bitte.",
+    "Commande du thé.",
+    "Annule la commande numéro 7, s'il te plaît.",
+    "Pide dos tés y borra el pedido anterior.",
+    "Sí, adelante.",
+    "Ordina tre tè per favore.",
+    "Encomenda chá para três.",
+    "Bestel twee koppen thee.",
+    "Beställ te och ta bort den gamla beställningen.",
+    "Zamów herbatę.",
+    "Objednej čaj a zruš starou objednávku.",
+    "Закажи чай",
+    "Видали замовлення номер сім.",
+    "Çay sipariş et.",
+    "Παράγγειλε τσάι.",
+    "اطلب الشاي واحذف الطلب القديم",
+    "תזמין תה ותמחק את ההזמנה הישנה",
+    "चाय मँगवाओ और पुराना ऑर्डर हटा दो",
+    "請訂三杯茶",
+    "好的，去做吧。",
+    "お茶を注文してください",
+    "차 세 잔 주문해 줘",
+    "สั่งชาสามแก้ว",
+    "Đặt trà cho ba người.",
 ]
+"""Everyday tasks; most of them change something."""
 
 
 def offered(backend: ScriptedBackend) -> list[list[str]]:
@@ -68,6 +116,10 @@ def test_all_tools_are_offered_whatever_the_words_of_the_task(task: str) -> None
     assert offered(backend) == [NAMES]
     assert isinstance(started, TaskStarted)
     assert (started.intent.tier, started.locked) == (Tier.RUN, ())
+
+
+def test_there_are_fifty_five_tasks() -> None:
+    assert len(set(TASKS)) == 55
 
 
 def test_tools_stay_the_same_throughout_a_conversation() -> None:
