@@ -14,7 +14,6 @@ import argparse
 import asyncio
 
 from toolwire import Agent, Client, tool
-from toolwire.models import ApiBackend
 
 
 @tool
@@ -26,7 +25,7 @@ def get_weather(city: str, days: int = 1) -> str:
 async def main(provider: str, model: str, base_url: str, question: str) -> None:
     """Print the answer to a question."""
     async with Client(provider, model, base_url=base_url) as client:
-        print(await Agent(ApiBackend(client), [get_weather]).ask(question))
+        print(await Agent(client, [get_weather]).ask(question))
 
 
 if __name__ == "__main__":

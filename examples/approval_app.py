@@ -17,7 +17,6 @@ from starlette.routing import Route
 
 from toolwire import Agent, Client, ConversationError, JournalError, present, tool
 from toolwire.agent import AgentEvent, ConversationStore, RunEnded
-from toolwire.models import ApiBackend
 
 store = ConversationStore("sqlite:///chats.sqlite3")
 
@@ -32,7 +31,7 @@ def delete_file(name: str) -> str:
 async def open_agent() -> AsyncIterator[Agent]:
     """Open an agent that ends a run where a person has to decide."""
     async with Client("openai", "gpt-5-mini", base_url=os.environ.get("TOOLWIRE_EXAMPLE_URL", "")) as client:
-        yield Agent(ApiBackend(client), [delete_file], confirm="defer")
+        yield Agent(client, [delete_file], confirm="defer")
 
 
 async def shown(events: AsyncIterator[AgentEvent]) -> JSONResponse:

@@ -15,4 +15,4 @@ URL = os.environ.get("TOOLWIRE_EXAMPLE_URL", "")
 history = [Message("user", (TextPart(f"Note {number}: " + "tea and bread. " * 20),)) for number in range(20)]
 with Client("openai", "gpt-5-mini", base_url=URL) as model, Client("openai", "gpt-5-nano", base_url=URL) as small:
     config = AgentConfig(context=1_000, compaction=Summarize(ApiBackend(small), keep=4))
-    print(Agent(ApiBackend(model), config=config).ask_sync("What did I note?", history=history))
+    print(Agent(model, config=config).ask_sync("What did I note?", history=history))

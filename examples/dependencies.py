@@ -8,7 +8,6 @@ import os
 from dataclasses import dataclass
 
 from toolwire import Agent, Client, ToolContext, tool
-from toolwire.models import ApiBackend
 
 
 @dataclass
@@ -34,5 +33,5 @@ def order(context: ToolContext[Shop], item: str) -> str:
 
 shop = Shop({"Ada": ["tea"], "Grace": ["ink"]}, user="Ada")
 with Client("openai", "gpt-5-mini", base_url=os.environ.get("TOOLWIRE_EXAMPLE_URL", "")) as client:
-    agent = Agent(ApiBackend(client), [my_orders, order])
+    agent = Agent(client, [my_orders, order])
     print(agent.ask_sync("Order a cup, and list my orders.", deps=shop))

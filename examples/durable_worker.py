@@ -14,7 +14,6 @@ import os
 
 from toolwire import Agent, Client, Tier, tool
 from toolwire.agent import AgentConfig, DurableRuns, ReplayEnded, RunEnded, ToolFinished
-from toolwire.models import ApiBackend
 
 
 @tool(tier=Tier.RUN)
@@ -28,7 +27,7 @@ async def main(arguments: argparse.Namespace) -> None:
     """Begin or resume a run, and print what happens."""
     config = AgentConfig(name="shop", tier=Tier.RUN)
     async with Client("openai", "gpt-5-mini", base_url=arguments.base_url) as client:
-        agent = Agent(ApiBackend(client), [order], config)
+        agent = Agent(client, [order], config)
         async with DurableRuns(agent, database=arguments.database) as runs:
             begin = arguments.command == "begin"
             events = runs.run(arguments.task, run_id=arguments.run_id) if begin else runs.resume(arguments.run_id)

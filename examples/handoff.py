@@ -8,7 +8,6 @@ import os
 
 from toolwire import Agent, Client, tool
 from toolwire.agent import AgentConfig, AgentTeam, Handoff
-from toolwire.models import ApiBackend
 
 
 @tool
@@ -18,8 +17,7 @@ def find_invoice(number: int) -> str:
 
 
 with Client("openai", "gpt-5-mini", base_url=os.environ.get("TOOLWIRE_EXAMPLE_URL", "")) as client:
-    model = ApiBackend(client)
-    billing = Agent(model, [find_invoice], AgentConfig("billing", system="You answer questions about invoices."))
-    desk = Agent(model, config=AgentConfig("desk", system="You greet customers, and hand them over."))
+    billing = Agent(client, [find_invoice], AgentConfig("billing", system="You answer questions about invoices."))
+    desk = Agent(client, config=AgentConfig("desk", system="You greet customers, and hand them over."))
     team = AgentTeam(desk, handoffs=[Handoff(billing, "Knows all invoices.")])
     print(team.ask_sync("How much is invoice 7?"))

@@ -12,7 +12,6 @@ import sys
 
 from toolwire import Agent, Client, Tier
 from toolwire.mcp import McpRouter, McpServer
-from toolwire.models import ApiBackend
 
 server = os.path.join(os.path.dirname(__file__), "mcp_server.py")
 # Tools of a server count as RUN unless you say that they only read.
@@ -21,4 +20,4 @@ with (
     McpRouter([shop], approve=True) as router,
     Client("openai", "gpt-5-mini", base_url=os.environ.get("TOOLWIRE_EXAMPLE_URL", "")) as client,
 ):
-    print(Agent(ApiBackend(client), router.registry).ask_sync("How much tea is left?"))
+    print(Agent(client, router.registry).ask_sync("How much tea is left?"))

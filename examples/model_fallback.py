@@ -7,7 +7,7 @@ set to the address of any server that speaks both APIs.
 import os
 
 from toolwire import Agent, Client
-from toolwire.models import ApiBackend, Fallback, Retry
+from toolwire.models import Fallback, Retry
 
 URL = os.environ.get("TOOLWIRE_EXAMPLE_URL", "")
 
@@ -15,5 +15,5 @@ with (
     Client("openai", "gpt-5-mini", base_url=URL, retry=Retry(attempts=2, wait=0.1)) as first,
     Client("anthropic", "claude-haiku-4-5", base_url=URL) as second,
 ):
-    agent = Agent(Fallback([ApiBackend(first), ApiBackend(second)]))
+    agent = Agent(Fallback([first, second]))
     print(agent.ask_sync("What is the capital of France?"))

@@ -7,7 +7,6 @@ any server that speaks Chat Completions.
 import os
 
 from toolwire import Agent, Approval, Client, tool_options, tools_from
-from toolwire.models import ApiBackend
 
 
 class Orders:
@@ -34,5 +33,5 @@ def approve(approval: Approval) -> bool:
 
 orders = Orders()
 with Client("openai", "gpt-5-mini", base_url=os.environ.get("TOOLWIRE_EXAMPLE_URL", "")) as client:
-    print(Agent(ApiBackend(client), tools_from(orders), confirm=approve).ask_sync("Cancel the milk."))
+    print(Agent(client, tools_from(orders), confirm=approve).ask_sync("Cancel the milk."))
 print("still ordered:", *orders.items)

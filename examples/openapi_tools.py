@@ -10,10 +10,9 @@ import os
 import sys
 
 from toolwire import Agent, Client
-from toolwire.models import ApiBackend
 from toolwire.openapi import OpenApi
 
 token = os.environ.get("SHOP_TOKEN", "")
 shop = OpenApi(sys.argv[1], base_url=sys.argv[2], headers={"Authorization": f"Bearer {token}"})
 with Client("openai", "gpt-5-mini", base_url=os.environ.get("TOOLWIRE_EXAMPLE_URL", "")) as client:
-    print(Agent(ApiBackend(client), shop.tools).ask_sync("How much tea is left?"))
+    print(Agent(client, shop.tools).ask_sync("How much tea is left?"))

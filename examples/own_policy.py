@@ -9,7 +9,6 @@ import argparse
 import asyncio
 
 from toolwire import Agent, Approval, ApprovalAnswer, Client, Limit, Policy, Rule, Tier, present, tool
-from toolwire.models import ApiBackend
 from toolwire.policy import Text
 
 FILES = {"notes.txt": "buy tea", "old.txt": "...", "build.log": "ok"}
@@ -41,7 +40,7 @@ async def confirm(approval: Approval) -> ApprovalAnswer:
 async def main(task: str, base_url: str) -> None:
     """Let an agent work under the policy, and print its answer and what is left."""
     async with Client("openai", "gpt-5-mini", base_url=base_url) as client:
-        agent = Agent(ApiBackend(client), [delete_file], policy=POLICY, confirm=confirm)
+        agent = Agent(client, [delete_file], policy=POLICY, confirm=confirm)
         print(await agent.ask(task))
     print("left:", *FILES)
 

@@ -8,8 +8,7 @@ import os
 import sys
 
 from toolwire import Agent, Client, attach
-from toolwire.models import ApiBackend
 
 picture, report = map(attach, sys.argv[1:])
 with Client("openai", "gpt-5-mini", base_url=os.environ.get("TOOLWIRE_EXAMPLE_URL", "")) as client:
-    print(Agent(ApiBackend(client)).ask_sync(["Does the picture agree with the report?", picture, report]))
+    print(Agent(client).ask_sync(["Does the picture agree with the report?", picture, report]))

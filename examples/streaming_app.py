@@ -19,7 +19,6 @@ from starlette.routing import Route
 
 from toolwire import Agent, CallStart, Client, ContentDelta, tool
 from toolwire.agent import AgentEvent, RunEnded, ToolFinished
-from toolwire.models import ApiBackend
 
 
 @tool
@@ -46,7 +45,7 @@ def for_browser(event: AgentEvent) -> dict[str, Any] | None:
 async def stream(question: str) -> AsyncIterator[str]:
     """Yield the events of a run; a client that disconnects ends the run."""
     async with Client("openai", "gpt-5-mini", base_url=os.environ.get("TOOLWIRE_EXAMPLE_URL", "")) as client:
-        async for event in Agent(ApiBackend(client), [get_weather]).run(question):
+        async for event in Agent(client, [get_weather]).run(question):
             if (data := for_browser(event)) is not None:
                 yield f"data: {json.dumps(data)}\n\n"
 

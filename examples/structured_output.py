@@ -9,7 +9,6 @@ import os
 from pydantic import BaseModel
 
 from toolwire import Agent, Client
-from toolwire.models import ApiBackend
 
 
 class City(BaseModel):
@@ -20,5 +19,5 @@ class City(BaseModel):
 
 
 with Client("openai", "gpt-5-mini", base_url=os.environ.get("TOOLWIRE_EXAMPLE_URL", "")) as client:
-    agent = Agent(ApiBackend(client), output_type=City)
+    agent = Agent(client, output_type=City)
     print(agent.ask_sync("Where were the Olympic Games in 2012?"))

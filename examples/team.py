@@ -10,7 +10,6 @@ import asyncio
 
 from toolwire import Agent, Client, tool
 from toolwire.agent import AgentConfig, AgentTeam, Budget, Member, MemberEvent, RunEnded, ToolFinished
-from toolwire.models import ApiBackend
 
 
 @tool
@@ -30,9 +29,9 @@ async def main(question: str, base_url: str) -> None:
     large = Client("openai", "gpt-5", base_url=base_url)
     small = Client("openai", "gpt-5-mini", base_url=base_url) if base_url else Client("anthropic", "claude-haiku-4-5")
     async with large, small:
-        counter = Agent(ApiBackend(small), [count_stock], AgentConfig(name="counter", budget=Budget(rounds=4)))
-        buyer = Agent(ApiBackend(small), [find_price], AgentConfig(name="buyer", budget=Budget(rounds=4)))
-        coordinator = Agent(ApiBackend(large), config=AgentConfig(name="keeper", system="You keep a shop."))
+        counter = Agent(small, [count_stock], AgentConfig(name="counter", budget=Budget(rounds=4)))
+        buyer = Agent(small, [find_price], AgentConfig(name="buyer", budget=Budget(rounds=4)))
+        coordinator = Agent(large, config=AgentConfig(name="keeper", system="You keep a shop."))
         members = [Member(counter, "Knows what is in stock."), Member(buyer, "Knows prices.")]
         async for event in AgentTeam(coordinator, members).run(question):
             match event:

@@ -82,7 +82,6 @@ def test_structured_output_prints_a_value(monkeypatch: pytest.MonkeyPatch, capsy
         printed = run("structured_output.py", monkeypatch=monkeypatch, capsys=capsys)
     assert printed == "name='London' country='United Kingdom'\n"
     assert server.asked[0]["response_format"]["json_schema"]["name"] == "City"
-    assert lines_of("structured_output.py") <= 11
 
 
 def test_parts_asks_about_a_picture_and_a_document(
@@ -98,7 +97,6 @@ def test_parts_asks_about_a_picture_and_a_document(
     assert question == {"type": "text", "text": "Does the picture agree with the report?"}
     assert picture["image_url"]["url"].startswith("data:image/png;base64,")
     assert report["file"]["filename"] == "report.pdf"
-    assert lines_of("parts.py") <= 7
 
 
 def test_tools_get_dependencies_that_the_model_does_not_see(
@@ -112,7 +110,6 @@ def test_tools_get_dependencies_that_the_model_does_not_see(
     offered = {tool["function"]["name"]: tool["function"]["parameters"] for tool in server.asked[0]["tools"]}
     assert list(offered["my_orders"]["properties"]) == []
     assert list(offered["order"]["properties"]) == ["item"]
-    assert lines_of("dependencies.py") <= 24
 
 
 def test_model_fallback_asks_the_second_model(
@@ -132,7 +129,6 @@ def test_model_fallback_asks_the_second_model(
         monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
         assert run("model_fallback.py", monkeypatch=monkeypatch, capsys=capsys) == "Paris.\n"
     assert paths == ["/chat/completions"] * 2 + ["/v1/messages"]
-    assert lines_of("model_fallback.py") <= 8
 
 
 def test_handoff_prints_the_answer_of_the_other_agent(
@@ -148,7 +144,6 @@ def test_handoff_prints_the_answer_of_the_other_agent(
         "find_invoice",
     ]
     assert "questions about invoices" in server.said(1)[0]
-    assert lines_of("handoff.py") <= 13
 
 
 def test_compaction_asks_the_small_model_for_a_summary(
@@ -159,7 +154,6 @@ def test_compaction_asks_the_small_model_for_a_summary(
         assert run("compaction.py", monkeypatch=monkeypatch, capsys=capsys) == "Tea.\n"
     assert [body["model"] for body in server.asked] == ["gpt-5-nano", "gpt-5-mini"]
     assert any("Twenty notes about tea." in text for text in server.said(1))
-    assert lines_of("compaction.py") <= 9
 
 
 @pytest.mark.model
@@ -208,6 +202,21 @@ def test_streaming_app_sends_one_event_a_piece(monkeypatch: pytest.MonkeyPatch) 
         {"type": "text", "text": "Yes."},
         {"type": "end", "reason": "answered"},
     ]
+
+
+def test_approve_later_resumes_in_another_process(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    questions: list[str] = []
+    monkeypatch.setattr(builtins, "input", lambda question: questions.append(question) or "y")
+    with scripted(calling(call("delete_file", name="old.txt")), ParsedResponse("It is gone.")) as server:
+        monkeypatch.setenv("TOOLWIRE_EXAMPLE_URL", server.url)
+        asked = run("approve_later.py", monkeypatch=monkeypatch, capsys=capsys)
+        assert asked == "delete_file waits for an approval\n"
+        assert run("approve_later.py", monkeypatch=monkeypatch, capsys=capsys) == "It is gone.\n"
+    assert "old.txt" in questions[0]
+    assert server.said(1)[-1] == "old.txt is deleted"
 
 
 def test_approval_app_resumes_what_another_process_left(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -281,7 +290,6 @@ def test_mcp_client_uses_the_tools_of_the_mcp_server(
         monkeypatch.setenv("TOOLWIRE_EXAMPLE_URL", server.url)
         assert run("mcp_client.py", monkeypatch=monkeypatch, capsys=capsys) == "3 are left.\n"
     assert server.said(1)[-1] == "3"
-    assert lines_of("mcp_client.py") <= 9
 
 
 def test_object_tools_share_the_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -433,9 +441,27 @@ def test_test_an_agent_passes() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     tests = [value for name, value in vars(module).items() if name.startswith("test_")]
-    assert len(tests) == 3
+    assert len(tests) == 1
     for test in tests:
         test()
+
+
+COMPARED = re.findall(
+    r"^\| [^|]+ \| `examples/(\w+\.py)` \| (\d+) \| (?:(\d+), [\w-]+)? ?\|$",
+    (ROOT / "docs" / "explanation" / "comparison.md").read_text("utf-8"),
+    re.MULTILINE,
+)
+
+
+@pytest.mark.parametrize(("name", "lines", "other"), COMPARED)
+def test_program_has_the_lines_of_the_comparison_and_no_more_than_others(name: str, lines: str, other: str) -> None:
+    assert lines_of(name) == int(lines)
+    assert not other or int(lines) <= int(other)
+
+
+def test_comparison_has_seventeen_jobs() -> None:
+    assert len(COMPARED) == 17
+    assert sum(bool(other) for _, _, other in COMPARED) == 9
 
 
 def test_readme_lists_every_example() -> None:

@@ -120,6 +120,26 @@ def test_plain_tool_may_ask_another_agent() -> None:
     assert results == ["three"]
 
 
+def test_sixty_agents_may_be_nested_in_plain_tools() -> None:
+    """Each level occupies a thread; with a pool of a fixed size the innermost ones would wait for ever."""
+
+    def nest(levels: int) -> Agent[str]:
+        if not levels:
+            return Agent(ScriptedBackend(["the bottom"]))
+        inner = nest(levels - 1)
+
+        @toolwire.tool
+        def descend() -> str:
+            """Ask the agent below."""
+            return inner.ask_sync("go")
+
+        call = ToolCall("descend", {}, "1")
+        reply = ParsedResponse("", tool_calls=(call,))
+        return Agent(ScriptedBackend([reply, f"level {levels}"]), [descend])
+
+    assert nest(60).ask_sync("go") == "level 60"
+
+
 def is_result(event: Any) -> bool:
     return isinstance(event, ToolFinished)
 
@@ -147,6 +167,16 @@ def test_closing_the_iterator_stops_the_run() -> None:
 
 
 # -- notebooks -----------------------------------------------------------------------------------------------------
+
+
+def test_call_is_shown_as_a_table_in_which_nothing_is_markup() -> None:
+    call = ToolCall("add", {"a": "<b>1</b>", "b": 2}, "1")
+    backend = ScriptedBackend([ParsedResponse(tool_calls=(call,)), "no"])
+    (finished,) = [event for event in Agent(backend, [add]).run_sync("1 + 2?") if isinstance(event, ToolFinished)]
+    html = finished._repr_html_()
+    assert "&lt;b&gt;1&lt;/b&gt;" in html
+    assert "<b>" not in html
+    assert ">error</th>" in html
 
 
 def test_run_is_shown_as_a_table_in_which_nothing_is_markup() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from functools import partial
 from types import NoneType
-from typing import Any, Generic, TypedDict, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, TypedDict, Unpack, cast, overload
 
 from typing_extensions import TypeForm, TypeVar
 
@@ -32,6 +32,7 @@ from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import Content, Message
 from toolwire.models.backends import Backend
+from toolwire.models.named_models import as_backend
 from toolwire.policy.approval import ApprovalAnswer
 from toolwire.policy.policy import Policy
 from toolwire.policy.session import Session
@@ -43,9 +44,10 @@ from toolwire.telemetry.run_observer import new_run_id
 from toolwire.text.suggest import check_options
 from toolwire.tools import Tool
 
-_OutputT_co = TypeVar("_OutputT_co", default=str, covariant=True)
+if TYPE_CHECKING:
+    from toolwire.client.client import Client
 
-_BACKEND = "a Backend, such as ApiBackend(client)"
+_OutputT_co = TypeVar("_OutputT_co", default=str, covariant=True)
 
 
 class AgentKeywords(TypedDict, total=False):
@@ -73,18 +75,20 @@ class Agent(Generic[_OutputT_co]):
     """A model with tools.
 
     Args:
-        backend: the model.
+        backend: the model: a backend, a client, or a provider and a model in one text, such as "openai:gpt-5-mini".
         tools: the tools that it may call: a registry, or tools in any form that a registry accepts.
         config: settings; None for the defaults.
         output_type: the type of the value that `ask` returns: anything that pydantic understands, such as a model, a
-            union or `list[...]`; or a dict, a JSON Schema. None for the text of the answer.
+            union or `list[...]`; a list of types, one of which it is; or a dict, a JSON Schema. None for the text of
+            the answer.
         options: `policy`, which decides which calls may run; `confirm`, which asks for approval where the policy
             requires it, or "defer", which ends the run until a person has decided; `executor`, which makes the executor
             of a run; `observers`, which receive the records of each run; `telemetry`, whether runs are
             recorded on this machine. See `AgentKeywords`.
 
     Attributes:
-        backend, config: the arguments.
+        backend: the model, as a backend.
+        config: the argument.
         registry: the tools.
         members: agents that it calls, by the names of the tools for that; see `AgentTeam`.
         handoffs: agents to which it hands a conversation over, likewise.
@@ -92,15 +96,16 @@ class Agent(Generic[_OutputT_co]):
     Raises:
         ConfigurationError: the policy contains a misspelt name; see `ToolExecutor`. Or `executor` is combined with a
             policy or a timeout, which would have no effect. Or the budget limits money, and nobody says what the model
-            costs.
+            costs. Or the text that names the model is incomplete.
         DefinitionError: the output type has no JSON Schema, or a tool has the name of the one for the output.
+        KeyError: the text that names the model begins with an unknown provider.
         TypeError: an argument has another type, or an option is unknown.
     """
 
     @overload
     def __init__(
         self: Agent[str],
-        backend: Backend,
+        backend: Backend | Client | str,
         tools: ToolRegistry | Iterable[Any] = (),
         config: AgentConfig | None = None,
         *,
@@ -110,7 +115,7 @@ class Agent(Generic[_OutputT_co]):
     @overload
     def __init__(
         self,
-        backend: Backend,
+        backend: Backend | Client | str,
         tools: ToolRegistry | Iterable[Any] = (),
         config: AgentConfig | None = None,
         *,
@@ -120,16 +125,16 @@ class Agent(Generic[_OutputT_co]):
     @overload
     def __init__(
         self: Agent[Any],
-        backend: Backend,
+        backend: Backend | Client | str,
         tools: ToolRegistry | Iterable[Any] = (),
         config: AgentConfig | None = None,
         *,
-        output_type: Mapping[str, Any],
+        output_type: Mapping[str, Any] | Sequence[Any],
         **options: Unpack[AgentKeywords],
     ) -> None: ...
     def __init__(
         self,
-        backend: Backend,
+        backend: Backend | Client | str,
         tools: ToolRegistry | Iterable[Any] = (),
         config: AgentConfig | None = None,
         *,
@@ -139,10 +144,7 @@ class Agent(Generic[_OutputT_co]):
         check_options("Agent", options, ("tools", "config", "output_type", *AgentKeywords.__annotations__))
         policy, confirm, executor = options.get("policy"), options.get("confirm"), options.get("executor")
         observers = options.get("observers", ())
-        if not callable(getattr(backend, "stream", None)):
-            raise wrong_type("backend", backend, _BACKEND)
-        if type(backend).__name__ == "Client":  # its class is not imported here, and it streams too
-            raise wrong_type("backend", backend, _BACKEND)
+        backend = as_backend(backend)
         check_type("config", config, (AgentConfig, NoneType), "an AgentConfig or None")
         if isinstance(tools, Tool | str) or not isinstance(tools, Iterable):
             raise wrong_type("tools", tools, "a ToolRegistry or a list of tools")

@@ -96,6 +96,13 @@ class ToolFinished:
     outcome: Outcome
     seconds: float
 
+    def _repr_html_(self) -> str:
+        """Return the call and its result as a table for notebooks."""
+        call, result = self.outcome.call, self.outcome.result
+        arguments = [(name, json.dumps(value, ensure_ascii=False)) for name, value in call.arguments.items()]
+        outcome = ("result" if result.success else "error", shorten(result.text, MAX_SHOWN))
+        return html_table(call.name, [*arguments, outcome, ("used", f"{self.seconds:.1f} s")])
+
 
 @dataclass(frozen=True, slots=True)
 class CorrectionAdded:

@@ -347,7 +347,7 @@ class Client:
     @overload
     async def extract(
         self,
-        output_type: Mapping[str, Any],
+        output_type: Mapping[str, Any] | Sequence[Any],
         conversation: ChatRequest | Iterable[Message] | Content,
         **options: Unpack[ExtractOptions],
     ) -> Any: ...
@@ -387,7 +387,7 @@ class Client:
     @overload
     def extract_sync(
         self,
-        output_type: Mapping[str, Any],
+        output_type: Mapping[str, Any] | Sequence[Any],
         conversation: ChatRequest | Iterable[Message] | Content,
         **options: Unpack[ExtractOptions],
     ) -> Any: ...

@@ -1,6 +1,6 @@
 """Several models as one backend: the next one answers where one fails, or a function chooses one for each request.
 
-    Fallback([ApiBackend(large), ApiBackend(other), TextBackend(client_source(small), format="hermes")])
+    Fallback(["openai:gpt-5", ApiBackend(other), TextBackend(client_source(small), format="hermes")])
     Route({"code": coder, "text": writer}, lambda request: "code" if request.tools else "text")
 
 Each model gets the request in its own format: an agent builds it anew for each of them.
@@ -14,14 +14,18 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Iter
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from toolwire._surface import check_number, check_type, wrong_type
 from toolwire.errors import DefinitionError, ProviderError
 from toolwire.events import CallStart, ContentDelta, Event, Finish, ReasoningDelta, collect
 from toolwire.messages import FinishReason
 from toolwire.models.backends import NO_OPTIONS, Attempt, Backend, StreamOptions
+from toolwire.models.named_models import as_backend
 from toolwire.providers.request import ChatRequest
+
+if TYPE_CHECKING:
+    from toolwire.client.client import Client
 
 Failure = Literal["connection", "server", "limit", "request", "refusal", "unreadable"]
 """Why a model did not answer:
@@ -155,7 +159,7 @@ class Fallback(_Group):
     last failure is the result.
 
     Args:
-        backends: the models; a `Route` among them chooses one for each request.
+        backends: the models, in any form that an `Agent` accepts; a `Route` among them chooses one for each request.
         on: the failures after which the next model is asked; see `Failure`.
         breaker: when a model that keeps failing is skipped; None for never.
         hedge: seconds without a piece of an answer after which the next model is asked too, and the faster one
@@ -172,7 +176,7 @@ class Fallback(_Group):
 
     def __init__(
         self,
-        backends: Iterable[Backend],
+        backends: Iterable[Backend | Client | str],
         *,
         on: Collection[Failure] = FAILURES,
         breaker: CircuitBreaker | None = CircuitBreaker(),
@@ -181,11 +185,12 @@ class Fallback(_Group):
     ) -> None:
         check_type("backends", backends, Iterable, "a list of backends")
         check_number("hedge", hedge, "a number of seconds", optional=True)
-        self.backends = tuple(backends)
+        if isinstance(backends, str):
+            raise wrong_type("backends", backends, "a list of backends")
+        self.backends = tuple(as_backend(backend, "backends") for backend in backends)
         if not self.backends:
             raise DefinitionError("a Fallback needs a model")
         for backend in self.backends:
-            _check_backend(backend)
             if any(isinstance(inner, Fallback) for inner in (backend, *_inner(backend))):
                 raise DefinitionError("a Fallback cannot contain another: write their models into one list")
         if unknown := sorted(set(on) - set(FAILURES)):
@@ -335,7 +340,8 @@ class Route(_Group):
     """Several models, of which a function chooses one for each request.
 
     Args:
-        backends: the models by name; the first one's format is that of the request which the function gets.
+        backends: the models by name, in any form that an `Agent` accepts. The first one's format is that of the request
+            which the function gets.
         choose: returns the name of the model for a request. An agent makes a request in each round, so a function that
             looks at the last message may change the model in the middle of a task.
 
@@ -347,16 +353,14 @@ class Route(_Group):
         TypeError: a value is of another type.
     """
 
-    def __init__(self, backends: Mapping[str, Backend], choose: Callable[[ChatRequest], str]) -> None:
+    def __init__(self, backends: Mapping[str, Backend | Client | str], choose: Callable[[ChatRequest], str]) -> None:
         check_type("backends", backends, Mapping, "a dict of backends by name")
         if not callable(choose):
             raise wrong_type("choose", choose, "a function of a request that returns a name")
         if not backends:
             raise DefinitionError("a Route needs a model")
-        for backend in backends.values():
-            _check_backend(backend)
-        self.backends = tuple(backends.values())
-        self._by_name = dict(backends)
+        self._by_name = {name: as_backend(backend, "backends") for name, backend in backends.items()}
+        self.backends = tuple(self._by_name.values())
         self._choose = choose
 
     def choose(self, request: ChatRequest) -> tuple[str, Backend]:
@@ -393,11 +397,6 @@ def _inner(backend: Backend) -> Iterator[Backend]:
     for inner in backend.backends if isinstance(backend, Route) else ():
         yield inner
         yield from _inner(inner)
-
-
-def _check_backend(backend: object) -> None:
-    if not callable(getattr(backend, "stream", None)) or not hasattr(backend, "format"):
-        raise wrong_type("backends", backend, "backends, such as ApiBackend(client)")
 
 
 def _attempt(backend: Backend, request: ChatRequest, options: StreamOptions) -> Attempt:

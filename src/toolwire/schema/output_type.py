@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any, Generic, Union
 
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypeVar
@@ -110,7 +110,7 @@ def output_type_of(annotation: Any) -> OutputType[Any]:
 
     Args:
         annotation: anything that pydantic understands: a model, a dataclass, a TypedDict, a union, `list[...]`, `int`;
-            or a dict, the JSON Schema.
+            or a dict, the JSON Schema. A list or tuple of types is their union.
 
     Raises:
         DefinitionError: it has no JSON Schema, or the schema cannot be used.
@@ -120,6 +120,10 @@ def output_type_of(annotation: Any) -> OutputType[Any]:
         name, description = str(schema.get("title") or ""), str(schema.get("description") or "")
         adapter = None
     else:
+        if isinstance(annotation, list | tuple):
+            if not annotation:
+                raise DefinitionError("an output type is one type or several, and this list is empty")
+            annotation = Union[tuple(annotation)]  # noqa: UP007 - their number is known only now
         description, schema = schema_from_type(annotation)
         name, adapter = "", TypeAdapter(annotation)
         if isinstance(annotation, type):

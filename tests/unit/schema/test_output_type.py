@@ -95,6 +95,9 @@ def test_recursive_model_is_an_object_at_its_root() -> None:
         (Colour, '"red"', Colour.RED),
         (str, "Tom, a cat.", "Tom, a cat."),
         (int | None, "null", None),
+        ([Cat, Dog], '{"kind": "dog"}', Dog()),
+        ((Cat, str), "Tom, a cat.", "Tom, a cat."),
+        ([Cat], '{"name": "Tom"}', Cat(name="Tom")),
         ({"type": "string"}, '{"response": "a"}', "a"),
         ({"title": "Pair", "type": "object", "required": ["a"]}, '{"a": 1}', {"a": 1}),
         (list[Dog], '[{"age": null}, {"age": 2}]', [Dog(), Dog(age=2)]),
@@ -181,3 +184,8 @@ def test_name_and_description_of_a_schema() -> None:
 def test_types_that_cannot_be_used(kind: Any) -> None:
     with pytest.raises(DefinitionError):
         output_type_of(kind)
+
+
+def test_empty_list_of_types_is_refused() -> None:
+    with pytest.raises(DefinitionError, match="this list is empty"):
+        output_type_of([])
