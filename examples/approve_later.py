@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from toolwire import Agent, Client, present, tool
-from toolwire.agent import PendingApprovals, RunEnded
+from toolwire.agent import PendingApprovals
 
 STORED = Path("pending.json")
 
@@ -27,7 +27,7 @@ with Client("openai", "gpt-5-mini", base_url=os.environ.get("TOOLWIRE_EXAMPLE_UR
         decisions = {item.id: input(f"{present(item.approval)}\nRun it? [y/n] ") == "y" for item in pending.approvals}
         print(agent.ask_resumed_sync(pending, decisions))
     else:
-        *_, end = agent.run_sync("Please delete old.txt.")
-        assert isinstance(end, RunEnded) and end.pending is not None
+        end = agent.run_to_end_sync("Please delete old.txt.")
+        assert end.pending is not None
         STORED.write_text(end.pending.to_json())
         print(end.detail)

@@ -18,6 +18,6 @@ def count_stock(item: str) -> int:
 def test_agent_looks_up_the_stock() -> None:
     """The model calls the tool with the right argument, reads its result, and answers."""
     model = ScriptedBackend([ParsedResponse(tool_calls=(ToolCall("count_stock", {"item": "tea"}),)), "There are 3."])
-    *_, end = Agent(model, [count_stock]).run_sync("How much tea is there?")
+    end = Agent(model, [count_stock]).run_to_end_sync("How much tea is there?")
     assert_called(end, "count_stock", item="tea")
     assert "3" in str(model.requests[1].messages[-1])

@@ -7,7 +7,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
     {
         "agent.agent": "Agent AgentKeywords",
         "agent.budget": "Budget",
-        "agent.config": "AgentConfig",
+        "agent.config": "AgentConfig ConfigOptions",
         "agent.conversation_store": "Conversation ConversationInfo ConversationStore",
         "agent.durable": "DurableRuns run_durably",
         "agent.hooks": "CallHook Hooks ManifestInjector MessagesHook PromptHook ResponseHook ResultHook TurnInfo",

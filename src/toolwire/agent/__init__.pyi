@@ -4,6 +4,7 @@ from toolwire.agent.agent import Agent as Agent
 from toolwire.agent.agent import AgentKeywords as AgentKeywords
 from toolwire.agent.budget import Budget as Budget
 from toolwire.agent.config import AgentConfig as AgentConfig
+from toolwire.agent.config import ConfigOptions as ConfigOptions
 from toolwire.agent.conversation_store import Conversation as Conversation
 from toolwire.agent.conversation_store import ConversationInfo as ConversationInfo
 from toolwire.agent.conversation_store import ConversationStore as ConversationStore
@@ -80,6 +81,7 @@ __all__ = [
     "ApprovalRequested",
     "Budget",
     "CallHook",
+    "ConfigOptions",
     "Configuration",
     "ContextReduced",
     "Conversation",

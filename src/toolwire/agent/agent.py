@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing
 from functools import partial
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Generic, TypedDict, Unpack, cast, overload
@@ -20,13 +19,12 @@ from toolwire.agent.output import check_no_tool
 from toolwire.agent.parent_run import ParentCall
 from toolwire.agent.pending import PendingApprovals
 from toolwire.agent.prices import check_prices
-from toolwire.agent.recovery import OFFENCE
 from toolwire.agent.run_context import AgentParts, ResumeOptions, RunOptions
-from toolwire.agent.run_events import AgentEvent, RunEnded, TurnStarted
+from toolwire.agent.run_endings import answered, end_of, text_pieces
+from toolwire.agent.run_events import AgentEvent, RunEnded
 from toolwire.agent.stored_run import saving_run
 from toolwire.agent.task import task_message
 from toolwire.errors import ConfigurationError, JournalError, RunFailed
-from toolwire.events import ContentDelta
 from toolwire.execution.approval_requests import AsyncConfirm, Confirm, async_confirm
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
@@ -141,6 +139,8 @@ class Agent(Generic[_OutputT_co]):
         output_type: Any = None,
         **options: Unpack[AgentKeywords],
     ) -> None:
+        if setting := next((name for name in options if name in AgentConfig.__dataclass_fields__), ""):
+            raise TypeError(f"Agent() has no argument {setting!r}: it is a setting, config=AgentConfig({setting}=...)")
         check_options("Agent", options, ("tools", "config", "output_type", *AgentKeywords.__annotations__))
         policy, confirm, executor = options.get("policy"), options.get("confirm"), options.get("executor")
         observers = options.get("observers", ())
@@ -362,12 +362,20 @@ class Agent(Generic[_OutputT_co]):
 
     async def _value(self, events: AsyncGenerator[AgentEvent]) -> _OutputT_co:
         """Return the value of the output type, or the text, at the end of a run's events."""
-        end = await end_of(events)
+        end = answered(await end_of(events))
         if self._output is None:
             return cast(_OutputT_co, end.answer)
         if end.reason != "answered":
             raise RunFailed(f"no output ({end.reason}): the run ended with the tool {end.detail}", end)
         return cast(_OutputT_co, end.output)
+
+    async def run_to_end(self, task: Content, **options: Unpack[RunOptions]) -> RunEnded:
+        """Return the end of a run: its answer or output, messages and usage, or why it has no answer; see `run`."""
+        return await end_of(self.run(task, **options))
+
+    def run_to_end_sync(self, task: Content, **options: Unpack[RunOptions]) -> RunEnded:
+        """Return the end of a run without asyncio; see `run_to_end`."""
+        return run_blocking(lambda: self.run_to_end(task, **options))
 
     def run_sync(self, task: Content, **options: Unpack[RunOptions]) -> Iterator[AgentEvent]:
         """Work on a task without asyncio: an iterator of the events, as `run` yields them; closing it stops the run."""
@@ -427,62 +435,3 @@ def _conversation_of(options: RunOptions) -> Conversation | None:
     if conversation is not None and (options.get("history") or options.get("session") is not None):
         raise ConfigurationError("a conversation has its own history and session: pass no others beside it")
     return conversation
-
-
-async def answer_of(events: AsyncGenerator[AgentEvent]) -> str:
-    """Return the text of the answer at the end of a run's events.
-
-    Raises:
-        RunFailed: the run ended without an answer; the error says why, and contains the end of the run.
-    """
-    return (await end_of(events)).answer
-
-
-async def end_of(events: AsyncGenerator[AgentEvent]) -> RunEnded:
-    """Return the end of a run that has an answer.
-
-    Raises:
-        RunFailed: the run ended without an answer; the error says why, and contains the end of the run.
-    """
-    end: RunEnded | None = None
-    async with aclosing(events):
-        async for event in events:
-            if isinstance(event, RunEnded):
-                end = event
-    return answered(end)
-
-
-def answered(end: RunEnded | None) -> RunEnded:
-    """Return the end of a run that has an answer.
-
-    Raises:
-        RunFailed: the run ended without an answer.
-    """
-    assert end is not None
-    if not end.good:
-        quote = f"; the model said last: {end.answer[:OFFENCE]}" if end.detail and end.answer else ""
-        raise RunFailed(f"no answer ({end.reason}): {end.detail or end.answer}{quote}", end)
-    return end
-
-
-async def text_pieces(events: AsyncGenerator[AgentEvent]) -> AsyncGenerator[str]:
-    """Yield the text in a run's events, with an empty line before the text of another turn.
-
-    Raises:
-        RunFailed: the run ended without an answer; the error says why, and contains the end of the run.
-    """
-    has_text = new_turn = False
-    end: RunEnded | None = None
-    async with aclosing(events):
-        async for event in events:
-            match event:
-                case TurnStarted():
-                    new_turn = has_text
-                case ContentDelta(text) if text:
-                    yield f"\n\n{text}" if new_turn else text
-                    has_text, new_turn = True, False
-                case RunEnded():
-                    end = event
-                case _:
-                    pass
-    answered(end)

@@ -20,6 +20,18 @@ from toolwire.text.suggest import suggests_keywords
 from toolwire.tools import TIER, Tier
 
 
+class ConfigOptions(ModelOptions, total=False):
+    """Settings of one run that count before those of its agent.
+
+    Attributes:
+        settings, extra_body, extra_headers: additions to the requests; see `toolwire.models.ModelOptions`.
+        budget: what the run may use, in place of the agent's budget; None for that. Without prices of its own it has
+            those of the agent's budget.
+    """
+
+    budget: Budget | None
+
+
 @suggests_keywords
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
@@ -112,19 +124,24 @@ class AgentConfig:
         check_type("system", self.system, str, "text")
         RequestAdditions.of(self.settings, self.extra_body, self.extra_headers)
 
-    def with_options(self, options: ModelOptions) -> AgentConfig:
-        """Return the settings with other additions to the requests to the model, which count before these.
+    def with_options(self, options: ConfigOptions) -> AgentConfig:
+        """Return the settings of one run: its budget, and its additions to requests, count before these.
 
         Raises:
             DefinitionError, TypeError: see the constructor.
         """
         inner = RequestAdditions.of(options.get("settings"), options.get("extra_body"), options.get("extra_headers"))
+        budget = options.get("budget") or self.budget
+        check_type("budget", budget, Budget, "a Budget or None")
+        if budget.prices is None:
+            budget = replace(budget, prices=self.budget.prices)
         additions = inner.over(RequestAdditions.of(self.settings, self.extra_body, self.extra_headers))
         return replace(
             self,
             settings=additions.settings,
             extra_body=additions.extra_body,
             extra_headers=additions.extra_headers,
+            budget=budget,
         )
 
     @property

@@ -20,7 +20,7 @@ from typing import Any, Final, Self, Unpack
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowAttributes, SetWorkflowID, error
 
 from toolwire._surface import check_number
-from toolwire.agent.agent import Agent, answer_of
+from toolwire.agent.agent import Agent
 from toolwire.agent.codec import to_json
 from toolwire.agent.compatibility import configuration
 from toolwire.agent.dbos_workflow import (
@@ -37,6 +37,7 @@ from toolwire.agent.dbos_workflow import (
 )
 from toolwire.agent.journal import MemoryJournal, recorded_events
 from toolwire.agent.run_context import DurableRunOptions, SubmitOptions
+from toolwire.agent.run_endings import answer_of
 from toolwire.agent.run_events import AgentEvent, RunEnded, RunResumed
 from toolwire.agent.run_request import RunRequest
 from toolwire.agent.run_store import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from toolwire.messages import Message, ParsedResponse, ToolCall, ToolResult
 from toolwire.text.identity_cache import IdentityCache
@@ -33,6 +33,7 @@ class TurnInfo:
         format: the wire format in which it is asked to write; "" where calls have fields of their own.
         last: whether the model is asked for an answer without calls, since a budget is used up.
         output: how the model is asked for a structured output: "native", "tool" or "text"; "" if it is not.
+        deps: the dependencies of the run; None if it has none.
     """
 
     round: int
@@ -42,6 +43,7 @@ class TurnInfo:
     format: str = ""
     last: bool = False
     output: Literal["", "native", "tool", "text"] = ""
+    deps: Any = field(default=None, repr=False, compare=False)
 
 
 class PromptHook(Protocol):

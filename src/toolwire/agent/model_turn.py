@@ -89,10 +89,12 @@ class ModelTurn:
         tools = tuple(self._disclosed.definitions)
         output = self._context.output
         if output is None:
-            return TurnInfo(round, tools, backend.model, backend.api, backend.format, last)
+            return TurnInfo(round, tools, backend.model, backend.api, backend.format, last, deps=self._context.deps)
         self._output = request = output.request(backend.api, backend.format)
         tools = output.offer(tools, request)
-        return TurnInfo(round, tools, backend.model, backend.api, backend.format, last, request.mode)
+        return TurnInfo(
+            round, tools, backend.model, backend.api, backend.format, last, request.mode, self._context.deps
+        )
 
     def replay(self, response: ParsedResponse, turn: TurnInfo) -> None:
         """Emit the events of an answer that an earlier process recorded."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from toolwire.agent.budget import RunLimits
-from toolwire.agent.config import AgentConfig
+from toolwire.agent.config import AgentConfig, ConfigOptions
 from toolwire.agent.conversation_store import Conversation
 from toolwire.agent.journal import Journal
 from toolwire.agent.output import RunOutput
@@ -20,17 +20,18 @@ from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import Message
 from toolwire.models.backends import Backend
 from toolwire.policy.session import Session
-from toolwire.providers.model_settings import ModelOptions, ModelSettings
+from toolwire.providers.model_settings import ModelSettings
 from toolwire.schema.output_type import OutputType
 from toolwire.telemetry.records import Observer
 from toolwire.telemetry.run_observer import RunObserver
 
 
-class RunOptions(ModelOptions, total=False):
+class RunOptions(ConfigOptions, total=False):
     """Options of a run.
 
     Attributes:
         settings, extra_body, extra_headers: additions to the requests of this run; see `toolwire.models.ModelOptions`.
+        budget: what the run may use, in place of the agent's budget; None for that.
         history: the conversation so far: `RunEnded.messages` of the previous run.
         session: state of the conversation; None for a new one, or for the one that `parent` hands on.
         conversation: a stored conversation, in place of `history` and `session`; see `ConversationStore`.
@@ -51,11 +52,12 @@ class RunOptions(ModelOptions, total=False):
     parent: ParentCall | None
 
 
-class ResumeOptions(ModelOptions, total=False):
+class ResumeOptions(ConfigOptions, total=False):
     """Options of a run that is resumed with decisions.
 
     Attributes:
         settings, extra_body, extra_headers: additions to the requests from here on; they are not part of the value.
+        budget: what the run may use from its beginning, in place of the agent's budget; None for that.
         session: gets the state of the conversation, in place of the state that it has; None for a new one.
         conversation: the stored conversation whose `pending` is resumed, in place of `session`. No other process can
             resume it then.

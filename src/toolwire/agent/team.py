@@ -167,7 +167,9 @@ class AgentTeam(Generic[_OutputT_co]):
         self.handoffs = tuple(handoffs)
         self.run = coordinator.run
         self.ask = coordinator.ask
+        self.run_to_end = coordinator.run_to_end
         self.run_sync = coordinator.run_sync
+        self.run_to_end_sync = coordinator.run_to_end_sync
         self.ask_sync = coordinator.ask_sync
         self.resume = coordinator.resume
         self.ask_resumed = coordinator.ask_resumed

@@ -18,7 +18,7 @@ from toolwire import (
     ToolExecutor,
     ToolRegistry,
 )
-from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Handoff, Member
+from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Handoff, Hooks, Member, TurnInfo
 from toolwire.agent.run_events import ProgressReported, RunEnded, ToolFinished
 from toolwire.policy.session import Session
 from toolwire.testing import ScriptedBackend
@@ -125,6 +125,17 @@ def test_run_that_is_resumed_needs_the_dependencies_again() -> None:
     with pytest.raises(ConfigurationError, match="order needs dependencies"):
         second.ask_resumed_sync(end.pending, {"call_order": True})
     assert second.ask_resumed_sync(end.pending, {"call_order": True}, deps=Shop({"tea": 3})) == "ordered"
+
+
+@pytest.mark.parametrize("output_type", [None, int])
+def test_hooks_find_the_dependencies_of_the_run_in_the_turn(output_type: Any) -> None:
+    def priced(prompt: str, turn: TurnInfo) -> str:
+        return f"{prompt} {turn.deps.prices}"
+
+    model = ScriptedBackend(["3"])
+    config = AgentConfig(system="Prices:", hooks=Hooks(prompt=(priced,)))
+    Agent(model, config=config, output_type=output_type).ask_sync("Go.", deps=Shop({"tea": 3}))
+    assert model.requests[0].messages[0].text.startswith("Prices: {'tea': 3}")
 
 
 def test_context_is_no_parameter_for_the_model() -> None:

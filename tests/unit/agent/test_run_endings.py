@@ -1,0 +1,83 @@
+"""The end of a run as a value, the budget of one run, and settings that are passed in a wrong place."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import toolwire
+from toolwire import ConfigurationError, ParsedResponse, ProviderError, ToolCall, Usage
+from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Handoff, Prices
+from toolwire.testing import ScriptedBackend
+
+
+@toolwire.tool
+def count(number: int) -> int:
+    """Return the next number."""
+    return number + 1
+
+
+def calling(number: int, usage: Usage | None = None) -> ParsedResponse:
+    return ParsedResponse(tool_calls=(ToolCall("count", {"number": number}, str(number)),), usage=usage)
+
+
+def counting(rounds: int = 50) -> Agent[str]:
+    usage = Usage(90, 10)
+    return Agent(ScriptedBackend([*(calling(number, usage) for number in range(rounds)), "enough"]), [count])
+
+
+def test_end_of_a_run_has_its_answer_messages_and_usage() -> None:
+    end = Agent(ScriptedBackend([calling(1, Usage(5, 1)), ParsedResponse("two", usage=Usage(7, 1))]), [count])
+    ended = asyncio.run(end.run_to_end("Count."))
+    assert (ended.reason, ended.answer, ended.rounds, ended.calls) == ("answered", "two", 2, 1)
+    assert (ended.usage.input_tokens, ended.usage.output_tokens) == (12, 2)
+    assert [message.role for message in ended.messages] == ["user", "assistant", "tool", "assistant"]
+
+
+def test_run_without_an_answer_has_an_end_too() -> None:
+    ended = Agent(ScriptedBackend([ProviderError("overloaded", status=529)])).run_to_end_sync("Count.")
+    assert (ended.reason, ended.good, ended.answer) == ("error", False, "")
+    assert "overloaded" in ended.detail
+
+
+def test_output_and_teams_have_it() -> None:
+    agent = Agent(ScriptedBackend(['{"response": 3}', '{"response": 4}']), output_type=int)
+    assert agent.run_to_end_sync("How many?").output == 3
+    assert AgentTeam(agent, handoffs=[Handoff(counting(), "Counts.")]).run_to_end_sync("How many?").output == 4
+
+
+@pytest.mark.parametrize(
+    ("budget", "rounds", "detail"),
+    [
+        (Budget(rounds=3), 3, "3 rounds"),
+        (Budget(calls=2), 3, "2 calls"),
+        (Budget(tokens=250), 4, "250 tokens"),
+        (Budget(money=0.0009, prices=Prices(input=3.0, output=15.0)), 4, "0.0009 money"),
+    ],
+)
+def test_budget_of_one_run_replaces_that_of_the_agent(budget: Budget, rounds: int, detail: str) -> None:
+    ended = counting().run_to_end_sync("Count.", budget=budget)
+    assert (ended.reason, ended.rounds) == ("budget", rounds)
+    assert detail in ended.detail
+    assert counting(10).run_to_end_sync("Count.").rounds == 11, "the next run has the budget of the agent"
+
+
+def test_budget_of_one_run_has_the_prices_of_the_agent() -> None:
+    backend = ScriptedBackend([ParsedResponse("two", usage=Usage(1_000_000, 0))])
+    agent = Agent(backend, config=AgentConfig(budget=Budget(prices=Prices(input=2.0))))
+    assert agent.run_to_end_sync("Count.", budget=Budget(money=9.0)).money == 2.0
+
+
+def test_budget_of_money_that_cannot_be_counted_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="a budget of money needs prices"):
+        counting().ask_sync("Count.", budget=Budget(money=1.0))
+    wrong: Any = 3
+    with pytest.raises(TypeError, match="budget must be a Budget or None, not 3"):
+        counting().ask_sync("Count.", budget=wrong)
+
+
+@pytest.mark.parametrize("setting", ["system", "budget", "name", "timeout", "settings"])
+def test_setting_that_is_passed_to_the_agent_is_shown_in_its_place(setting: str) -> None:
+    options: Any = {setting: "x"}
+    with pytest.raises(TypeError, match=rf"it is a setting, config=AgentConfig\({setting}=...\)"):
+        Agent(ScriptedBackend([]), **options)
