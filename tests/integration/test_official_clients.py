@@ -60,7 +60,10 @@ def loaded(text: str | None) -> Any:
 
 def openai_chat(base: str, stream: bool) -> Seen:
     openai = pytest.importorskip("openai")
-    client = openai.OpenAI(base_url=f"{base}/v1", api_key="x", max_retries=0)
+    return _chat(openai.OpenAI(base_url=f"{base}/v1", api_key="x", max_retries=0), stream)
+
+
+def _chat(client: Any, stream: bool) -> Seen:
     tools = [{"type": "function", "function": FUNCTION}]
     if stream:
         from openai.lib.streaming.chat import ChatCompletionStreamState
@@ -91,9 +94,35 @@ def openai_responses(base: str, stream: bool) -> Seen:
     return got.output_text, [(item.call_id, item.name, loaded(item.arguments)) for item in calls]
 
 
+def azure(base: str, stream: bool) -> Seen:
+    openai = pytest.importorskip("openai")
+    return _chat(openai.OpenAI(base_url=f"{base}/openai/v1", api_key="x", max_retries=0), stream)
+
+
+def azure_deployments(base: str, stream: bool) -> Seen:
+    openai = pytest.importorskip("openai")
+    return _chat(openai.AzureOpenAI(azure_endpoint=base, api_key="x", api_version="v", max_retries=0), stream)
+
+
 def anthropic_messages(base: str, stream: bool) -> Seen:
     anthropic = pytest.importorskip("anthropic")
-    client = anthropic.Anthropic(base_url=base, api_key="x", max_retries=0)
+    return _messages(anthropic.Anthropic(base_url=base, api_key="x", max_retries=0), stream)
+
+
+def anthropic_bedrock(base: str, stream: bool) -> Seen:
+    pytest.importorskip("boto3")
+    anthropic = pytest.importorskip("anthropic")
+    keys = {"aws_access_key": "a", "aws_secret_key": "b", "aws_region": "us-east-1"}
+    return _messages(anthropic.AnthropicBedrock(base_url=base, max_retries=0, **keys), stream)
+
+
+def anthropic_vertex(base: str, stream: bool) -> Seen:
+    anthropic = pytest.importorskip("anthropic")
+    place = {"region": "us-east5", "project_id": "p", "access_token": "t"}
+    return _messages(anthropic.AnthropicVertex(base_url=base, max_retries=0, **place), stream)
+
+
+def _messages(client: Any, stream: bool) -> Seen:
     tools = [{"name": "get_weather", "description": "The weather.", "input_schema": PARAMETERS}]
     if stream:
         with client.messages.stream(model="m", max_tokens=9, messages=QUESTION, tools=tools) as events:
@@ -230,7 +259,8 @@ def bedrock_converse(base: str, stream: bool) -> Seen:
 CLIENTS: dict[str, Callable[[str, bool], Seen]] = {
     "openai_chat": openai_chat, "openai_responses": openai_responses, "anthropic_messages": anthropic_messages,
     "groq": groq, "gemini": gemini, "mistral": mistral, "cohere": cohere, "ollama": ollama,
-    "bedrock_converse": bedrock_converse,
+    "bedrock_converse": bedrock_converse, "azure": azure, "azure_deployments": azure_deployments,
+    "anthropic_bedrock": anthropic_bedrock, "anthropic_vertex": anthropic_vertex,
 }  # fmt: skip
 WITHOUT_IDS = ("ollama", "gemini")
 """Clients that show no ids, or APIs where an id is only the provider's to give."""
@@ -239,9 +269,9 @@ WITHOUT_IDS = ("ollama", "gemini")
 def types_of(api: str, stream: bool) -> str:
     if not stream:
         return "application/json"
-    return {"ollama": "application/x-ndjson", "bedrock_converse": "application/vnd.amazon.eventstream"}.get(
-        api, "text/event-stream"
-    )
+    if "bedrock" in api:
+        return "application/vnd.amazon.eventstream"
+    return "application/x-ndjson" if api == "ollama" else "text/event-stream"
 
 
 @pytest.mark.need(21)

@@ -30,6 +30,7 @@ from toolwire import (
 ALIKE = frozenset(
     (
         "azure",
+        "azure_deployments",
         "xai",
         "together",
         "fireworks",
@@ -38,6 +39,14 @@ ALIKE = frozenset(
         "vllm",
         "sglang",
         "llama_cpp",
+        "lm_studio",
+        "ollama_chat",
+        "zai",
+        "venice",
+        "hugging_face",
+        "deepinfra",
+        "cloudflare",
+        "anthropic_vertex",
         "openai_compatible",
     )
 )

@@ -26,7 +26,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "agent.summarize": "Summarize",
         "agent.team": "AgentTeam Handoff Member",
         "config.tables": (
-            "AgentTable AgentTeamConfig Configuration ModelProfile RetryTable SettingsTable SummarizeTable"
+            "AgentTable AgentTeamConfig Configuration ModelProfile RetryTable ServerTable SettingsTable SummarizeTable"
         ),
         "errors": "OutputError RunFailed",
         "schema.output_type": "OutputType",

@@ -62,6 +62,7 @@ from toolwire.config.tables import AgentTeamConfig as AgentTeamConfig
 from toolwire.config.tables import Configuration as Configuration
 from toolwire.config.tables import ModelProfile as ModelProfile
 from toolwire.config.tables import RetryTable as RetryTable
+from toolwire.config.tables import ServerTable as ServerTable
 from toolwire.config.tables import SettingsTable as SettingsTable
 from toolwire.config.tables import SummarizeTable as SummarizeTable
 from toolwire.errors import OutputError as OutputError
@@ -122,6 +123,7 @@ __all__ = [
     "RunInfo",
     "RunOptions",
     "RunResumed",
+    "ServerTable",
     "SettingsTable",
     "SubmitOptions",
     "Summarize",

@@ -115,6 +115,7 @@ class Models:
         api = find_api(provider) or find_api(plan.definitions)
         if api is None:
             raise ConfigurationError(f"the provider of {profile.model!r} is unknown: give a provider, or a url")
+        api = profile.server.api(api)
         definitions, results = find_api(plan.definitions), find_api(plan.results)
         if (definitions is None) != (results is None):
             raise ConfigurationError(

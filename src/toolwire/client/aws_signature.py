@@ -1,17 +1,12 @@
-"""Signatures of requests to AWS, with the credentials and the region of this machine."""
+"""Signatures of requests to AWS, with the credentials of this machine."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 from toolwire._surface import needs_extra
+from toolwire.client.cloud_places import aws_region
 from toolwire.errors import ConfigurationError
-
-
-def region() -> str:
-    """Return the region of AWS that the environment names."""
-    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
 
 
 def signed_headers(url: str, body: bytes, headers: Mapping[str, str]) -> dict[str, str]:
@@ -29,5 +24,5 @@ def signed_headers(url: str, body: bytes, headers: Mapping[str, str]) -> dict[st
     if credentials is None:
         raise ConfigurationError("no AWS credentials were found")
     request = AWSRequest("POST", url, data=body, headers=dict(headers))
-    SigV4Auth(credentials, "bedrock", region()).add_auth(request)
+    SigV4Auth(credentials, "bedrock", aws_region()).add_auth(request)
     return dict(request.headers.items())

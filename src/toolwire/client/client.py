@@ -14,7 +14,9 @@ from urllib.parse import quote, urlsplit
 from typing_extensions import TypeForm, TypeVar
 
 from toolwire._surface import check_type, wrong_type
-from toolwire.client.aws_signature import region, signed_headers
+from toolwire.client.addressed_request import addressed, base_of
+from toolwire.client.aws_signature import signed_headers
+from toolwire.client.cloud_places import filled
 from toolwire.client.endpoints import ENDPOINTS, Endpoint
 from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
 from toolwire.client.extraction import ExtractOptions, extract
@@ -119,7 +121,7 @@ class Client:
         self.text_format = profile(model).text_format if text_format == "" else text_format
         self._additions = RequestAdditions.of(**options)
         self._endpoint = ENDPOINTS.get(self.api.name, Endpoint())
-        self._base = (base_url or self._endpoint.base_url).rstrip("/")
+        self._base = base_of(self._endpoint, base_url)
         if not self._base:
             raise ConfigurationError(f"{self.api.name} has no public endpoint: pass base_url")
         if not self._base.startswith(("http://", "https://")):
@@ -431,22 +433,16 @@ class Client:
     ) -> HttpRequest:
         endpoint = self._endpoint
         path = path or (stream and endpoint.stream_path) or endpoint.path
-        base = self._base
+        is_offline = getattr(self._transport, "offline", False)
+        address = self._base + path.replace("{model}", quote(model or self.model, safe=""))
+        url = filled(address, self.api.name, required=not is_offline)
+        request = addressed(endpoint, url, body, additions.extra_headers)
+        if is_offline:
+            return request
         if endpoint.signed:
-            base = base.replace("{region}", region())
-        url = base + path.replace("{model}", quote(model or self.model, safe=""))
-        data = json.dumps({key: value for key, value in body.items() if key not in endpoint.omit}).encode()
-        headers = {"content-type": "application/json", **dict(endpoint.headers), **additions.extra_headers}
-        if betas := endpoint.betas_of(body):
-            headers["anthropic-beta"] = ",".join(filter(None, (headers.get("anthropic-beta", ""), *betas)))
-        if getattr(self._transport, "offline", False):
-            return HttpRequest(url, data, headers)
-        if endpoint.signed:
-            return HttpRequest(url, data, signed_headers(url, data, headers))
+            return replace(request, headers=signed_headers(request.url, request.body, request.headers))
         key = self._secret(additions)
-        if key:
-            headers[endpoint.header] = endpoint.prefix + key
-        return HttpRequest(url, data, headers)
+        return replace(request, headers={**request.headers, endpoint.header: endpoint.prefix + key}) if key else request
 
     def _secret(self, additions: RequestAdditions) -> str:
         """Return the key; "" for none, as if a header replaces that of the key.

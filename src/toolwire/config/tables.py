@@ -39,8 +39,10 @@ from toolwire.config.gateway_tables import GatewayTable
 from toolwire.config.toml_source import read_text, read_toml, refused, toml_line
 from toolwire.errors import ConfigurationError
 from toolwire.policy.rule_tables import PolicyTable, TierName
+from toolwire.providers.base import ProviderApi
 from toolwire.providers.model_settings import Effort, ModelSettings, RequestAdditions
 from toolwire.providers.negotiation import FormatNegotiator, ToolsConfig, configured
+from toolwire.providers.openai_chat import with_facts
 from toolwire.tools import Tier
 
 
@@ -125,6 +127,35 @@ class SettingsTable(BaseModel):
         return cast(ModelSettings, self.model_dump(exclude_unset=True, exclude_none=True))
 
 
+class ServerTable(_Strict):
+    """Facts about a server of Chat Completions that has no name of its own, where they differ from its provider's.
+
+    Attributes:
+        reasoning: the member of a message for the reasoning of earlier answers; "" if it is not sent back.
+        max_tokens: the member for the maximum length of an answer, such as "max_completion_tokens".
+        strict: whether tools may be strict.
+        choices: whether a request may say that a tool must or must not be called.
+        required: the value of `tool_choice` that requires a call, such as "any".
+        id_length: the maximum length of the id of a call, in characters.
+    """
+
+    reasoning: str | None = None
+    max_tokens: Annotated[str, Field(min_length=1)] | None = None
+    strict: bool | None = None
+    choices: bool | None = None
+    required: Annotated[str, Field(min_length=1)] | None = None
+    id_length: Annotated[int, Field(ge=16)] | None = None
+
+    def api(self, provider: ProviderApi) -> ProviderApi:
+        """Return the API of the server.
+
+        Raises:
+            ConfigurationError: the provider's API is not one of Chat Completions.
+        """
+        changes = self.model_dump(exclude_none=True)
+        return with_facts(provider, changes) if changes else provider
+
+
 class RetryTable(_Strict):
     """When a request that failed is repeated; see `toolwire.models.Retry`."""
 
@@ -141,6 +172,7 @@ class ModelProfile(_Strict):
         model: its name; "local:1.5b", "local:PATH.gguf" and "local:hf:REPO/FILE" imply "local".
         url: the base URL, if it is not the provider's own.
         key_env: the environment variable that contains the key, if it is not the provider's usual one.
+        server: facts about a server of Chat Completions that has no name here.
         fallback: profiles of the models that answer where this one fails, in order; see `toolwire.models.Fallback`.
         retry: when a request that failed is repeated, before a fallback is asked.
         tools: the formats of definitions, calls and results.
@@ -153,6 +185,7 @@ class ModelProfile(_Strict):
     model: str = ""
     url: str = ""
     key_env: str = ""
+    server: ServerTable = Field(default_factory=ServerTable)
     fallback: tuple[str, ...] = ()
     retry: RetryTable | None = None
     tools: Tools = Field(default_factory=Tools)

@@ -67,7 +67,11 @@ _MODES: dict[Mode, str] = {"auto": "auto", "required": "any", "none": "none"}
 
 
 class AnthropicMessages(ProviderApi):
-    """The Messages API."""
+    """The Messages API.
+
+    Attributes:
+        header_members: members that the API takes in other places, and here only as headers.
+    """
 
     kind = KIND
     names = WORD_64
@@ -92,6 +96,7 @@ class AnthropicMessages(ProviderApi):
     members = frozenset(("messages", "system", "tools", "tool_choice", "model", "stream"))
     defines_called_tools = True
     separates_system = True
+    header_members: frozenset[str] = frozenset(("anthropic_version", "anthropic_beta"))
     _outputs = ANTHROPIC
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -111,6 +116,9 @@ class AnthropicMessages(ProviderApi):
         if request.stream:
             body["stream"] = True
         complete = self._with_settings(body, request, notes)
+        for name in self.header_members & complete.keys():
+            del complete[name]
+            notes.dropped(name, f"{self.name} takes it as a header")
         if request.max_tokens is None:
             budget = member(complete, reasoning_effort.ANTHROPIC.budget)
             complete["max_tokens"] = MAX_TOKENS + (budget if isinstance(budget, int) else 0)

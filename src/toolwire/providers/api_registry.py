@@ -8,6 +8,7 @@ from typing import Any
 from toolwire._surface import check_type
 from toolwire.errors import UnknownApi
 from toolwire.providers import (
+    anthropic_clouds,
     anthropic_messages,
     bedrock_converse,
     cohere,
@@ -24,6 +25,7 @@ APIS: tuple[ProviderApi, ...] = (
     *openai_chat.APIS,
     *openai_responses.APIS,
     *anthropic_messages.APIS,
+    *anthropic_clouds.APIS,
     *bedrock_converse.APIS,
     *gemini.APIS,
     *ollama.APIS,
@@ -41,7 +43,20 @@ _ALIASES = {
     "vertex": "gemini",
     "bedrock": "bedrock_converse",
     "llama.cpp": "llama_cpp",
+    "lmstudio": "lm_studio",
+    "z.ai": "zai",
+    "glm": "zai",
+    "huggingface": "hugging_face",
+    "ollama_v1": "ollama_chat",
+    "bedrock_invoke": "anthropic_bedrock",
+    "vertex_anthropic": "anthropic_vertex",
 }
+
+_NOT_YET = {
+    **dict.fromkeys(("realtime", "openai_realtime", "azure_realtime"), "OpenAI's Realtime API"),
+    **dict.fromkeys(("gemini_live", "live"), "Gemini's Live API"),
+}
+"""APIs that are asked for by these names, and that Toolwire does not speak."""
 
 _BY_NAME = {api.name: api for api in APIS}
 
@@ -88,6 +103,10 @@ def get_api(name: str | ProviderApi) -> ProviderApi:
         return name
     check_type("api", name, str, "an API's name or a ProviderApi")
     api = find_api(name)
+    if api is None and (title := _NOT_YET.get(_normalized(name))):
+        raise UnknownApi(
+            name, [], f"{title} is not supported yet: it sends events in both directions over one open connection"
+        )
     if api is None:
         names = sorted({*_BY_NAME, *_ALIASES})
         near = closest(_normalized(name), names, limit=3)

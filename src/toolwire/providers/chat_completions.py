@@ -84,6 +84,7 @@ class Facts:
         ids: the spelling of calls' ids.
         strict: whether there is a strict mode.
         custom: whether there are tools whose input is text, not JSON.
+        choices: whether a request may say that a tool must or must not be called.
         allowed_tools: whether a choice may name several tools.
         reasoning: the member for reasoning in a request; "" if reasoning is not sent back.
         max_tokens: the member for the maximum length of an answer.
@@ -98,6 +99,7 @@ class Facts:
     ids: Alphabet = _VISIBLE_40
     strict: bool = True
     custom: bool = False
+    choices: bool = True
     allowed_tools: bool = False
     reasoning: str = "reasoning_content"
     max_tokens: str = "max_tokens"
@@ -141,7 +143,9 @@ class ChatCompletions(ChatMessages):
         body["messages"] = self.write_messages(messages, notes)
         if listed := [*map(self._tool, tools), *map(dict, request.provider_tools)]:
             body["tools"] = listed
-            if request.tool_choice != ToolChoice():
+            if request.tool_choice != ToolChoice() and not self.facts.choices:
+                notes.dropped("tool_choice", f"{self.name} always lets the model decide")
+            elif request.tool_choice != ToolChoice():
                 body["tool_choice"] = self._write_choice(request.tool_choice, custom, notes)
             if request.parallel is not None:
                 body["parallel_tool_calls"] = request.parallel

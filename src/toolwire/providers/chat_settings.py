@@ -58,6 +58,27 @@ SGLANG = SettingMembers(_OPEN, reasoning_effort.CHAT)
 LLAMA_CPP = SettingMembers(_OPEN, reasoning_effort.LLAMA_CPP)
 """Source: https://github.com/ggml-org/llama.cpp/tree/master/tools/server"""
 
+ZAI = SettingMembers({**_BASIC, "user_id": "end_user"}, reasoning_effort.ZAI)
+"""Source: https://docs.z.ai/api-reference/llm/chat-completion"""
+
+VENICE = SettingMembers({**_OPEN, **_USER}, reasoning_effort.CHAT)
+"""Source: https://docs.venice.ai/api-reference/endpoint/chat/completions"""
+
+HUGGING_FACE = SettingMembers(_SAMPLING, reasoning_effort.CHAT)
+"""Its router passes requests on to many providers. Source: https://huggingface.co/docs/inference-providers"""
+
+DEEPINFRA = SettingMembers({**_OPEN, **_USER}, reasoning_effort.FOUR_LEVELS)
+"""Source: https://deepinfra.com/docs/openai_api"""
+
+CLOUDFLARE = SettingMembers(_OPEN, reasoning_effort.FOUR_LEVELS)
+"""Source: https://developers.cloudflare.com/workers-ai/configuration/open-ai-compatibility"""
+
+OLLAMA_CHAT = SettingMembers(_SAMPLING, reasoning_effort.CHAT)
+"""Its names of levels depend on the model. Source: https://docs.ollama.com/api/openai-compatibility"""
+
+LM_STUDIO = SettingMembers(_OPEN, reasoning_effort.CHAT)
+"""Source: https://lmstudio.ai/docs/developer/openai-compat"""
+
 COMPATIBLE = SettingMembers({**_SAMPLING, **_USER}, reasoning_effort.CHAT)
 """The members of OpenAI's that other servers implement: tiers and metadata are for its own service."""
 

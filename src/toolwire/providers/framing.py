@@ -69,7 +69,8 @@ class Framing(Protocol):
 _decode = json.JSONDecoder(parse_constant=refuse_constant).decode
 
 
-def _frame(data: bytes, event: str = "") -> Frame:
+def frame_of(data: bytes, event: str = "") -> Frame:
+    """Return the frame of an object that is written as JSON; one with an error if it is not."""
     try:
         value = _decode(data.decode("utf-8"))
     except RecursionError:
@@ -211,9 +212,9 @@ class ServerSentEvents:
         if data.strip() in (b"", DONE):
             self.ended = self.ended or data.strip() == DONE
             return
-        frame = _frame(data, event)
+        frame = frame_of(data, event)
         if frame.error and len(lines) > 1:  # some servers leave out the empty lines
-            yield from (_frame(line, event) for line in lines if line.strip() not in (b"", DONE))
+            yield from (frame_of(line, event) for line in lines if line.strip() not in (b"", DONE))
         else:
             yield frame
 
@@ -232,7 +233,7 @@ class JsonLines:
             return
         for line in self._lines.feed(data):
             if line.strip():
-                yield _frame(line)
+                yield frame_of(line)
         if self._lines.size > MAX_EVENT:
             self._is_broken = True
             yield _oversized(self._lines.drop())
@@ -245,7 +246,7 @@ class JsonLines:
         """End the bytes, and yield the rest."""
         for line in self._lines.finish():
             if line.strip():
-                yield _frame(line)
+                yield frame_of(line)
 
 
 class JsonObjects:
@@ -293,7 +294,7 @@ class JsonObjects:
             elif self._depth:
                 self._depth -= 1
                 if self._depth == 0:
-                    yield _frame(bytes(buffer[start:pos]))
+                    yield frame_of(bytes(buffer[start:pos]))
                     start = pos
         del buffer[:start]
         self._at = pos - start
@@ -360,7 +361,7 @@ class AwsEventStream:
             if zlib.crc32(body[:-4]) != int.from_bytes(body[-4:], "big"):
                 yield self._broke("a frame does not match its checksum", body)
                 return
-            yield _frame(body[12 + headers : -4] or b"{}", self._kind(body[12 : 12 + headers]))
+            yield frame_of(body[12 + headers : -4] or b"{}", self._kind(body[12 : 12 + headers]))
             start += total
         del buffer[:start]
 

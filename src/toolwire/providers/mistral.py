@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from toolwire.messages import FilePart, Message, ParsedResponse, Part, ReasoningPart, TextPart, ToolResult
+from toolwire.messages import FilePart, ParsedResponse, Part, ReasoningPart, TextPart, ToolResult
 from toolwire.providers.chat_completions import ChatCompletions, Facts
 from toolwire.providers.chat_settings import MISTRAL
 from toolwire.providers.file_parts import in_words
@@ -38,14 +38,6 @@ class Mistral(ChatCompletions):
 
     def __init__(self, name: str = "", facts: Facts = _FACTS) -> None:
         super().__init__(name, facts)
-
-    def write_messages(self, messages: Iterable[Message], notes: Notes) -> list[Json]:
-        """Return the messages; note each of the user that some models refuse."""
-        written = super().write_messages(messages, notes)
-        for at in range(1, len(written)):
-            if written[at - 1]["role"] == "tool" and written[at]["role"] == "user":
-                notes.changed(f"messages/{at}", "some models refuse a message of the user directly after results")
-        return written
 
     def write_result(self, result: ToolResult) -> Json:
         """Return a message that carries one result, with the tool's name."""

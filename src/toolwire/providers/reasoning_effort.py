@@ -211,6 +211,9 @@ LLAMA_CPP = ReasoningMembers(
 DEEPSEEK = ReasoningMembers("reasoning_effort", _levels("low", "high", "max"), off=_DISABLED)
 """Source: https://api-docs.deepseek.com/guides/thinking_mode"""
 
+ZAI = ReasoningMembers("reasoning_effort", _levels("low", "high", "max"), off=_DISABLED)
+"""Source: https://docs.z.ai/guides/capabilities/thinking-mode"""
+
 MOONSHOT = ReasoningMembers(off=_DISABLED, on=_ENABLED)
 """Source: https://platform.moonshot.ai/docs/api/chat"""
 

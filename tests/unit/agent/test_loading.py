@@ -649,3 +649,62 @@ def test_wrong_fallback_is_an_error_of_the_file(tmp_path: Path, fallback: str, m
     file.write_text(f"[profiles.main]\nfallback = {fallback}\n", "utf-8")
     with pytest.raises(ConfigurationError, match=message):
         load_configuration(file)
+
+
+# -- servers without a name ------------------------------------------------------------------------------------------
+
+
+def test_facts_of_a_server_change_its_requests(tmp_path: Path) -> None:
+    answer, asked = scripted(ParsedResponse("Hello."))
+    path = tmp_path / "toolwire.toml"
+    with serving(answer) as base:
+        path.write_text(
+            f"""
+[profiles.mine]
+provider = "openai_compatible"
+model = "m"
+url = "{base}/v1"
+settings = {{ max_tokens = 9 }}
+server = {{ max_tokens = "max_completion_tokens", reasoning = "thoughts", id_length = 16 }}
+
+[agents.a]
+profile = "mine"
+""",
+            encoding="utf-8",
+        )
+
+        async def run() -> None:
+            async with load_agent(path, "a") as agent:
+                parts = (toolwire.ReasoningPart("hm"), toolwire.TextPart("Hi."), ToolCall("f", {}, "c" * 20))
+                history = [Message("user", "Hi."), Message("assistant", parts)]
+                await agent.ask("Go on.", history=history)
+
+        asyncio.run(run())
+    (body,) = asked
+    assert body["max_completion_tokens"] == 9
+    message = body["messages"][1]
+    assert message["thoughts"] == "hm"
+    assert len(message["tool_calls"][0]["id"]) == 16
+
+
+def test_facts_of_a_server_need_an_api_of_chat_completions(tmp_path: Path) -> None:
+    path = tmp_path / "toolwire.toml"
+    path.write_text(
+        """
+[profiles.mine]
+provider = "anthropic"
+model = "m"
+server = { strict = true }
+
+[agents.a]
+profile = "mine"
+""",
+        encoding="utf-8",
+    )
+
+    async def run() -> None:
+        async with load_agent(path, "a"):
+            pass
+
+    with pytest.raises(ConfigurationError, match="anthropic_messages is not an API of Chat Completions"):
+        asyncio.run(run())

@@ -1,0 +1,41 @@
+"""Requests as an endpoint takes them, without the key: the base URL, the headers and the body."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from toolwire.client.endpoints import Endpoint
+from toolwire.client.exchange import HttpRequest
+
+_BETA_HEADER = "anthropic-beta"
+
+
+def base_of(endpoint: Endpoint, base_url: str) -> str:
+    """Return the base URL of requests: a server's address without a path gets the endpoint's own."""
+    base = (base_url or endpoint.base_url).rstrip("/")
+    return base + endpoint.root if endpoint.root and base and not urlsplit(base).path else base
+
+
+def addressed(endpoint: Endpoint, url: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> HttpRequest:
+    """Return a request without its key.
+
+    Args:
+        endpoint: the endpoint.
+        url: the URL.
+        body: the body, as the API encodes it.
+        headers: headers of the caller.
+    """
+    members = {key: value for key, value in body.items() if key not in endpoint.omit}
+    all_headers = {"content-type": "application/json", **dict(endpoint.headers), **headers}
+    betas = [name for name in map(str.strip, all_headers.get(_BETA_HEADER, "").split(",")) if name]
+    betas += [name for name in endpoint.betas_of(body) if name not in betas]
+    if betas and endpoint.beta_member:
+        all_headers.pop(_BETA_HEADER, None)
+        listed = members.get(endpoint.beta_member)
+        members[endpoint.beta_member] = list(dict.fromkeys((*(listed if isinstance(listed, list) else ()), *betas)))
+    elif betas:
+        all_headers[_BETA_HEADER] = ",".join(betas)
+    return HttpRequest(url, json.dumps(members).encode(), all_headers)
