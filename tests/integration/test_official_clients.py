@@ -171,6 +171,26 @@ def gemini(base: str, stream: bool) -> Seen:
     return text, calls
 
 
+def gemini_interactions(base: str, stream: bool) -> Seen:
+    genai = pytest.importorskip("google.genai")
+    client = genai.Client(api_key="x", http_options={"base_url": base})
+    asked = {"model": "m", "input": "Weather?", "tools": [{"type": "function", **FUNCTION}]}
+    if not stream:
+        steps = client.interactions.create(**asked).steps
+        outputs = [block for step in steps if step.type == "model_output" for block in step.content]
+        calls = [(step.id, step.name, step.arguments) for step in steps if step.type == "function_call"]
+        return "".join(block.text for block in outputs), calls
+    text, written = "", dict[int, list[str]]()
+    for event in client.interactions.create(**asked, stream=True):
+        if event.event_type == "step.start" and event.step.type == "function_call":
+            written[event.index] = [event.step.id, event.step.name, ""]
+        elif event.event_type == "step.delta" and event.delta.type == "arguments_delta":
+            written[event.index][2] += event.delta.arguments
+        elif event.event_type == "step.delta" and event.delta.type == "text":
+            text += event.delta.text
+    return text, [(id, name, loaded(arguments)) for id, name, arguments in written.values()]
+
+
 def mistral(base: str, stream: bool) -> Seen:
     client = pytest.importorskip("mistralai.client").Mistral(api_key="x", server_url=base)
     tools = [{"type": "function", "function": FUNCTION}]
@@ -260,7 +280,8 @@ CLIENTS: dict[str, Callable[[str, bool], Seen]] = {
     "openai_chat": openai_chat, "openai_responses": openai_responses, "anthropic_messages": anthropic_messages,
     "groq": groq, "gemini": gemini, "mistral": mistral, "cohere": cohere, "ollama": ollama,
     "bedrock_converse": bedrock_converse, "azure": azure, "azure_deployments": azure_deployments,
-    "anthropic_bedrock": anthropic_bedrock, "anthropic_vertex": anthropic_vertex,
+    "gemini_interactions": gemini_interactions, "anthropic_bedrock": anthropic_bedrock,
+    "anthropic_vertex": anthropic_vertex,
 }  # fmt: skip
 WITHOUT_IDS = ("ollama", "gemini")
 """Clients that show no ids, or APIs where an id is only the provider's to give."""

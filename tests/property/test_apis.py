@@ -51,12 +51,19 @@ ALIKE = frozenset(
     )
 )
 """Providers with the properties of another provider in these tests."""
-NO_FILTER = frozenset(("mistral", "ollama"))
-"""APIs without a word for a filtered answer."""
+NO_FILTER = frozenset(("mistral", "ollama", "gemini_interactions"))
+"""APIs without a word of its own for a filtered answer."""
 WHOLE_CALLS = frozenset(("gemini", "gemini_openapi", "ollama"))
 """APIs whose streams have no place for a call that is not whole."""
 APIS = pytest.mark.parametrize("name", [name for name in toolwire.apis() if name not in ALIKE])
-ORDERED = ("anthropic_messages", "bedrock_converse", "gemini", "gemini_openapi", "openai_responses")
+ORDERED = (
+    "anthropic_messages",
+    "bedrock_converse",
+    "gemini",
+    "gemini_openapi",
+    "gemini_interactions",
+    "openai_responses",
+)
 """APIs in which text and calls have an order."""
 
 NAMES = st.sampled_from(("get_weather", "f", "files.read", "läsa", "x" * 80))

@@ -78,9 +78,7 @@ _BETAS = (("compact_20260112", "compact-2026-01-12"),)
 _Compatible = partial(Endpoint, counts_streams=True)
 """A server of Chat Completions."""
 _AZURE = partial(_Compatible, key=("AZURE_OPENAI_API_KEY",), header="api-key", prefix="", prices="azure")
-_BEDROCK = partial(
-    Endpoint, "https://bedrock-runtime.{aws_region}.amazonaws.com", signed=True, prices="aws", models=""
-)
+_BEDROCK = partial(Endpoint, "https://bedrock-runtime.{aws_region}.amazonaws.com", signed=True, prices="aws", models="")
 _VERTEX_CLAUDE = "/projects/{google_project}/locations/{google_region}/publishers/anthropic/models/{model}"
 _GEMINI = Endpoint(
     "https://generativelanguage.googleapis.com",
@@ -109,7 +107,9 @@ ENDPOINTS = {
     ),
     # https://learn.microsoft.com/en-us/azure/ai-foundry/openai/api-version-lifecycle
     "azure": _AZURE(root="/openai/v1"),
-    "azure_deployments": _AZURE(path="/openai/deployments/{model}/chat/completions?api-version={azure_version}", models=""),
+    "azure_deployments": _AZURE(
+        path="/openai/deployments/{model}/chat/completions?api-version={azure_version}", models=""
+    ),
     "anthropic_messages": Endpoint(
         "https://api.anthropic.com",
         path="/v1/messages",
@@ -133,6 +133,15 @@ ENDPOINTS = {
     ),
     "gemini": _GEMINI,
     "gemini_openapi": _GEMINI,
+    "gemini_interactions": Endpoint(
+        "https://generativelanguage.googleapis.com",
+        path="/v1beta/interactions",
+        models="/v1beta/models",
+        key=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        header="x-goog-api-key",
+        prefix="",
+        prices="google",
+    ),
     "bedrock_converse": _BEDROCK(
         path="/model/{model}/converse", stream_path="/model/{model}/converse-stream", omit=("modelId",)
     ),
@@ -153,7 +162,9 @@ ENDPOINTS = {
     ),
     "mistral": Endpoint("https://api.mistral.ai/v1", key=("MISTRAL_API_KEY",), prices="mistral"),
     "cohere": Endpoint(
-        "https://api.cohere.com", path="/v2/chat", key=("COHERE_API_KEY", "CO_API_KEY"),
+        "https://api.cohere.com",
+        path="/v2/chat",
+        key=("COHERE_API_KEY", "CO_API_KEY"),
         prices="cohere",
         models="/v1/models",
     ),

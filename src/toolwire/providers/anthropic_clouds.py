@@ -41,6 +41,11 @@ class AnthropicVertex(AnthropicMessages):
         rest = {name: value for name, value in body.items() if name not in self.url_members}
         return {_VERSION: self.version, **rest}
 
+    def read_request(self, body: Json) -> ChatRequest:
+        """Parse a body; a version other than the usual one is kept."""
+        rest = {name: value for name, value in body.items() if name != _VERSION or value != self.version}
+        return super().read_request(rest)
+
 
 class AnthropicBedrock(AnthropicVertex):
     """The Messages API of Bedrock: streams are AWS event streams whose frames contain the events in base64."""

@@ -50,6 +50,13 @@ WORDS: dict[str, dict[FinishReason, tuple[str, ...]]] = {
             "MISSING_THOUGHT_SIGNATURE", "NO_IMAGE", "5",
         ),
     },
+    "gemini_interactions": {
+        _STOP: ("completed", "idle"),
+        _CALLS: ("requires_action",),
+        _LENGTH: ("incomplete", "budget_exceeded", "requires_continuation"),
+        _FILTER: ("incomplete",),
+        _ERROR: ("failed", "cancelled"),
+    },
     "bedrock_converse": {
         _STOP: ("end_turn", "stop_sequence"),
         _CALLS: ("tool_use",),

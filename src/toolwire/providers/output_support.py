@@ -253,6 +253,20 @@ def _read_cohere(body: Mapping[str, Any]) -> OutputSchema | None:
     return None
 
 
+def _write_interactions(output: OutputSchema) -> Json:
+    schema = {} if output.schema is None else {"schema": output.schema}
+    return {"response_format": {"type": "text", "mime_type": "application/json", **schema}}
+
+
+def _read_interactions(body: Mapping[str, Any]) -> OutputSchema | None:
+    match body.get("response_format"):
+        case {"type": "text", "mime_type": "application/json", "schema": Mapping() as schema}:
+            return OutputSchema(dict(schema))
+        case {"type": "text", "mime_type": "application/json"}:
+            return OutputSchema(None)
+    return None
+
+
 _RESPONSE_FORMAT = OutputPlace("", ("response_format",), _write_response_format, _read_response_format, described=True)
 _GEMINI_MEMBERS = ("responseMimeType", "responseJsonSchema", "responseSchema")
 
@@ -284,5 +298,6 @@ GEMINI = OutputSupport(
 GEMINI_OPENAPI = OutputSupport(
     OutputPlace("generationConfig", _GEMINI_MEMBERS, _write_gemini("responseSchema"), _read_gemini), OPENAPI
 )
+INTERACTIONS = OutputSupport(OutputPlace("", ("response_format",), _write_interactions, _read_interactions))
 OLLAMA = OutputSupport(OutputPlace("", ("format",), _write_ollama, _read_ollama), shown=False)
 COHERE = OutputSupport(OutputPlace("", ("response_format",), _write_cohere, _read_cohere))

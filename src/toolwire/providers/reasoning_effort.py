@@ -188,6 +188,11 @@ GEMINI = ReasoningMembers(
 )
 """Source: https://ai.google.dev/gemini-api/docs/thinking; the levels are those of the official client's types."""
 
+INTERACTIONS = ReasoningMembers(
+    "generation_config.thinking_level", _levels("minimal", "low", "medium", "high", "xhigh")
+)
+"""Source: https://ai.google.dev/api/interactions-api"""
+
 COHERE = ReasoningMembers(budget="thinking.token_budget", off=_DISABLED, with_budget=_ENABLED)
 """Source: https://docs.cohere.com/docs/reasoning"""
 

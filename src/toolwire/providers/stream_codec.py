@@ -132,7 +132,7 @@ class StreamDecoder:
 
     def _identify(self, value: Mapping[str, Any]) -> None:
         """Note what identifies the answer; some APIs have it in an object of the first frame."""
-        for body in (value, value.get("message"), value.get("response")):
+        for body in (value, *(value.get(name) for name in ("message", "response", "interaction"))):
             if not isinstance(body, Mapping):
                 continue
             id, model = body.get("id") or body.get("responseId"), body.get("model") or body.get("modelVersion")

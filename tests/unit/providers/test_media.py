@@ -26,24 +26,29 @@ OPENAI = IMAGES | {"pdf", "text", "audio"}
 NATIVE = {
     "openai_chat": OPENAI,
     "azure": OPENAI,
+    "azure_deployments": OPENAI,
     "openrouter": OPENAI,
     "vllm": IMAGES | {"audio"},
     "llama_cpp": IMAGES | {"audio"},
     "openai_responses": IMAGES | {"pdf", "pdf_url", "text"},
     "anthropic_messages": IMAGES | {"pdf", "pdf_url", "text"},
+    "anthropic_bedrock": IMAGES | {"pdf", "pdf_url", "text"},
+    "anthropic_vertex": IMAGES | {"pdf", "pdf_url", "text"},
     "bedrock_converse": {"image", "pdf", "text", "audio", "video"},
     "gemini": set(MEDIA),
     "gemini_openapi": set(MEDIA),
+    "gemini_interactions": set(MEDIA) - {"text"},
     "mistral": IMAGES | {"pdf", "pdf_url", "audio"},
     "ollama": {"image"},
 }
 """The kinds that each API takes in a message of the user; images alone for those that are not listed."""
 IN_RESULTS = {
     "openai_responses": NATIVE["openai_responses"],
-    "anthropic_messages": NATIVE["anthropic_messages"],
+    **dict.fromkeys(("anthropic_messages", "anthropic_bedrock", "anthropic_vertex"), NATIVE["anthropic_messages"]),
     "bedrock_converse": NATIVE["bedrock_converse"] - {"audio"},
     "gemini": set(MEDIA),
     "gemini_openapi": set(MEDIA),
+    "gemini_interactions": IMAGES,
     "ollama": {"image"},
 }
 """The kinds that each API takes within a result; all others follow it in a message of the user."""

@@ -40,14 +40,17 @@ def response_format(**members: Any) -> dict[str, Any]:
 BEDROCK_SCHEMA = {"schema": json.dumps(SEALED), "name": "person", "description": "A person."}
 WRITTEN: dict[str, dict[str, Any]] = {
     **dict.fromkeys(
-        ("openai_chat", "azure", "xai", "openrouter", "cerebras", "mistral"),
+        ("openai_chat", "azure", "azure_deployments", "xai", "openrouter", "cerebras", "mistral"),
         response_format(schema=STRICT, strict=True),
     ),
     **dict.fromkeys(
-        ("groq", "together", "fireworks", "vllm", "sglang", "llama_cpp", "openai_compatible"),
+        (
+            *("groq", "together", "fireworks", "vllm", "sglang", "llama_cpp", "lm_studio", "ollama_chat"),
+            *("venice", "hugging_face", "deepinfra", "cloudflare", "openai_compatible"),
+        ),
         response_format(schema=PERSON),
     ),
-    **{name: {"response_format": {"type": "json_object"}} for name in ("deepseek", "moonshot")},
+    **{name: {"response_format": {"type": "json_object"}} for name in ("deepseek", "moonshot", "zai")},
     "openai_responses": {
         "text": {
             "format": {
@@ -59,7 +62,11 @@ WRITTEN: dict[str, dict[str, Any]] = {
             }
         }
     },
-    "anthropic_messages": {"output_config": {"format": {"type": "json_schema", "schema": SEALED}}},
+    **{
+        name: {"output_config": {"format": {"type": "json_schema", "schema": SEALED}}}
+        for name in ("anthropic_messages", "anthropic_bedrock", "anthropic_vertex")
+    },
+    "gemini_interactions": {"response_format": {"type": "text", "mime_type": "application/json", "schema": PERSON}},
     "bedrock_converse": {
         "outputConfig": {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": BEDROCK_SCHEMA}}}
     },
@@ -68,7 +75,7 @@ WRITTEN: dict[str, dict[str, Any]] = {
     "ollama": {"format": PERSON},
     "cohere": {"response_format": {"type": "json_object", "json_schema": PERSON}},
 }
-CANNOT_WITHOUT_SCHEMA = ("anthropic_messages", "bedrock_converse")
+CANNOT_WITHOUT_SCHEMA = ("anthropic_messages", "anthropic_bedrock", "anthropic_vertex", "bedrock_converse")
 
 
 def support_of(name: str) -> OutputSupport:
