@@ -16,6 +16,9 @@ from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.questions import Question
 from toolwire.gateway.request_body import MAX_BODY, read_object
 
+_STORED_ELSEWHERE = ("previous_response_id", "conversation")
+"""Members of a request that stand for a conversation which its provider has stored."""
+
 
 @dataclass(slots=True)
 class Services:
@@ -77,6 +80,9 @@ class ClientCall:
             request = self.client_api.api.decode_request(body)
         except DefinitionError as error:
             raise GatewayFailure(INVALID, str(error)) from error
+        for name in _STORED_ELSEWHERE:
+            if request.extra.get(name):
+                raise GatewayFailure(INVALID, f"{name} names what this server has not stored: send the conversation")
         model = model or request.model
         if not model:
             raise GatewayFailure(INVALID, "the request names no model")

@@ -10,6 +10,7 @@ from toolwire.client.exchange import HttpAnswer
 from toolwire.client.response_body import MAX_ERROR_BODY, MAX_STREAM, beginning, error_message, json_of, limited
 from toolwire.errors import ProviderError, ToolwireError
 from toolwire.events import Event, replay
+from toolwire.gateway.client_tools import ClientTools
 from toolwire.gateway.failures import INVALID, UNREACHABLE, GatewayFailure, backend_failure
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question
 from toolwire.models.backends import Backend, StreamOptions
@@ -21,6 +22,28 @@ from toolwire.wire.stream_parser import ParseOptions
 
 MAX_MESSAGE = 2_000
 """Maximum length of a backend's message in an error, in characters."""
+
+
+class _BackendRequest:
+    """A question in the form that a backend takes.
+
+    Args:
+        question: the question.
+        kind: the kind of the backend's API; "" for a model that reads text alone.
+
+    Attributes:
+        request: the request for the backend.
+    """
+
+    def __init__(self, question: Question, kind: str) -> None:
+        self.question = question
+        is_same = question.client_api.api.kind == kind
+        self._tools = None if is_same else ClientTools(question.request, question.notes)
+        self.request = question.request if self._tools is None else self._tools.request
+
+    def restore(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Return the events of the backend's answer with calls in the client's own form."""
+        return events if self._tools is None else self._tools.restore(events)
 
 
 class ApiUpstream:
@@ -57,12 +80,13 @@ class ApiUpstream:
         """See `Upstream`."""
         model = self._model or question.model
         passed = self.passes_on(question)
+        backend_request = _BackendRequest(question, self._client.api.kind)
         try:
             if passed:
                 body = {**question.body, "model": model} if "model" in question.body else question.body
             else:
                 body = self._client.encode_request(
-                    question.request, model=model, stream=question.stream, notes=question.notes
+                    backend_request.request, model=model, stream=question.stream, notes=question.notes
                 )
         except ToolwireError as error:
             raise GatewayFailure(INVALID, str(error)) from error
@@ -74,27 +98,29 @@ class ApiUpstream:
                     media_type = answer.headers.get("content-type", "application/json")
                     yield PassedAnswer(media_type, limited(answer.body, MAX_STREAM, answer.status))
                 else:
-                    events = self._streamed(answer, question) if question.stream else self._whole(answer, question)
-                    yield EventAnswer(events)
+                    yield EventAnswer((self._streamed if question.stream else self._whole)(answer, backend_request))
         except ProviderError as error:
             raise GatewayFailure(UNREACHABLE, f"{self.name}: {error}") from error
 
-    async def _streamed(self, answer: HttpAnswer, question: Question) -> AsyncIterator[Sequence[Event]]:
-        reader = AnswerReader(
-            self._client.api, reads_text=self._text_format(question) is not None, **self._text_options(question)
-        )
+    async def _streamed(self, answer: HttpAnswer, backend_request: _BackendRequest) -> AsyncIterator[Sequence[Event]]:
+        reads_text = self._text_format(backend_request.question) is not None
+        reader = AnswerReader(self._client.api, reads_text=reads_text, **self._text_options(backend_request))
         async for piece in limited(answer.body, MAX_STREAM, answer.status):
             if events := reader.feed(piece):
-                yield events
-        yield reader.finish()
+                yield backend_request.restore(events)
+        yield backend_request.restore(reader.finish())
 
-    async def _whole(self, answer: HttpAnswer, question: Question) -> AsyncIterator[Sequence[Event]]:
+    async def _whole(self, answer: HttpAnswer, backend_request: _BackendRequest) -> AsyncIterator[Sequence[Event]]:
         data = json_of(await answer.read())
         if not isinstance(data, dict):
             raise GatewayFailure(UNREACHABLE, f"{self.name} did not answer with a JSON object")
-        response = self._client.api.decode_response(data, tools=question.request.tools, id_seed=question.id)
+        response = self._client.api.decode_response(
+            data, tools=backend_request.request.tools, id_seed=backend_request.question.id
+        )
         events = replay(response)
-        yield list(merge_text(events, **self._text_options(question)) if self._text_format(question) else events)
+        if self._text_format(backend_request.question) is not None:
+            events = merge_text(events, **self._text_options(backend_request))
+        yield backend_request.restore(list(events))
 
     def _text_format(self, question: Question) -> str | None:
         """Return the format in which calls in the text of an answer are read; None for none."""
@@ -107,13 +133,12 @@ class ApiUpstream:
             return model_profile.text_format
         return None if self._client.price_provider else AUTO
 
-    def _text_options(self, question: Question) -> ParseOptions:
-        request = question.request
+    def _text_options(self, backend_request: _BackendRequest) -> ParseOptions:
         return {
-            "format": self._text_format(question) or AUTO,
-            "tools": request.tools,
-            "id_seed": question.id,
-            "results": result_texts(request.messages),
+            "format": self._text_format(backend_request.question) or AUTO,
+            "tools": backend_request.request.tools,
+            "id_seed": backend_request.question.id,
+            "results": result_texts(backend_request.request.messages),
         }
 
     async def _refused(self, answer: HttpAnswer) -> GatewayFailure:
@@ -142,7 +167,8 @@ class TextUpstream:
     async def open(self, question: Question) -> AsyncGenerator[Answer]:
         """See `Upstream`."""
         options = StreamOptions(id_seed=question.id, notes=question.notes)
-        async with aclosing(self._backend.stream(question.request, options)) as events:
+        backend_request = _BackendRequest(question, "")
+        async with aclosing(self._backend.stream(backend_request.request, options)) as events:
             # The first event is waited for here: until it is there, another model may answer instead.
             try:
                 first = await anext(events)
@@ -153,8 +179,8 @@ class TextUpstream:
                 raise GatewayFailure(INVALID, str(error)) from error
 
             async def grouped() -> AsyncIterator[Sequence[Event]]:
-                yield (first,)
+                yield backend_request.restore((first,))
                 async for event in events:
-                    yield (event,)
+                    yield backend_request.restore((event,))
 
             yield EventAnswer(grouped())

@@ -304,6 +304,7 @@ def test_a_compressed_body_is_read(encoding: str, pack: Any) -> None:
         ("zstd", zstandard.compress(b" " * (2 << 20)), 413),
         ("", b" " * (2 << 20), 413),
     ],
+    ids=["unknown", "twice", "not gzip", "cut", "not zstd", "large gzip", "large zstd", "large"],
 )
 def test_a_body_that_cannot_be_unpacked_within_bounds_is_refused(encoding: str, data: bytes, status: int) -> None:
     app = gateway(Scripted(EVENTS))
