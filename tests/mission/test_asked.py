@@ -64,7 +64,7 @@ def test_examples_show_what_is_required_and_then_everything() -> None:
     read = [toolwire.parse(one, tools=[WEATHER]).tool_calls[0].arguments for one in (least, everything)]
     assert read == [
         {"city": "Rome"},
-        {"city": "Rome", "days": 3, "unit": "C", "place": {"lat": 1}, "tags": ["the tags"]},
+        {"city": "Rome", "days": 3, "unit": "C", "place": {"lat": 1.5}, "tags": ["the tags"]},
     ]
     assert "Example:" in ping
     assert "all parameters" not in ping
