@@ -60,12 +60,13 @@ class UsageCounted:
 
 @dataclass(frozen=True, slots=True)
 class CallStart:
-    """The start of a call: its name is known, and its arguments follow. `free`: see `ToolCall`."""
+    """The start of a call: its name is known, and its arguments follow. `free` and `extra`: see `ToolCall`."""
 
     index: int
     name: str
     id: str
     free: bool = field(default=False, repr=False, compare=False)
+    extra: OpaquePart | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +261,7 @@ def _events_of(response: ParsedResponse) -> Iterator[Event]:
 def call_events(index: int, call: ToolCall, *, complete: bool = True) -> Iterator[Event]:
     """Yield the start, the arguments and the end of a call that was read before."""
     text = json_text(call.arguments)
-    yield CallStart(index, call.name, call.id, call.free)
+    yield CallStart(index, call.name, call.id, call.free, call.extra)
     yield ArgumentsDelta(index, text if complete else text[:-1])  # a truncated call stays open
     yield CallEnd(index, call, complete)
 

@@ -265,11 +265,14 @@ class ResponseBuilder:
         """Return the id of this open call, "" if it has none yet."""
         return self._open[key].id
 
-    def begin_call(self, key: Hashable, name: Any = "", id: Any = "", *, free: bool = False) -> None:
+    def begin_call(
+        self, key: Hashable, name: Any = "", id: Any = "", *, free: bool = False, extra: OpaquePart | None = None
+    ) -> None:
         """Begin a call; its name and id may come later. `free`: its arguments are text, not JSON."""
         self._settle()
         call = _OpenCall(self.call_count, _text(name), _text(id))
         call.free = free
+        call.extra = extra
         self.call_count += 1
         self._open[key] = call
         self._announce(call)
@@ -289,7 +292,7 @@ class ResponseBuilder:
         call.name = self._names.get(call.name, call.name)
         call.id = call.id or call_id(self._seed, call.index, call.name)
         self.in_reasoning = False
-        self._events.append(CallStart(call.index, call.name, call.id, call.free))
+        self._events.append(CallStart(call.index, call.name, call.id, call.free, call.extra))
         if call.released:
             self._events.append(ArgumentsDelta(call.index, "".join(call.released)))
 
@@ -417,7 +420,7 @@ class ResponseBuilder:
     ) -> None:
         """Add a whole call; its arguments are an object, text or nothing."""
         key = object()
-        self.begin_call(key, name, id, free=free)
+        self.begin_call(key, name, id, free=free, extra=extra)
         if arguments is not None and not isinstance(arguments, str | Mapping):
             arguments = json.dumps(arguments)  # not an object: the problem then quotes it
         self.add_arguments(key, arguments)

@@ -34,6 +34,14 @@ from toolwire.providers.message_parts import (
     stand_in,
 )
 from toolwire.providers.request import Notes, split_results
+from toolwire.providers.responses_client_calls import (
+    client_call,
+    client_call_item,
+    client_result,
+    client_result_id,
+    client_result_item,
+    is_client_call,
+)
 from toolwire.providers.responses_items import (
     KIND,
     MESSAGE,
@@ -69,6 +77,7 @@ class ItemWriter:
         self._custom = custom
         self._free: set[str] = set()  # ids of calls whose input is written as text
         self._callers: dict[str, Json] = {}  # the members that say who made a call, by the call's id
+        self._client: dict[str, str] = {}  # types of items of calls that the client runs for OpenAI's own tools, by id
         self._stored = stored
 
     def items(self, message: Message) -> list[Json]:
@@ -134,6 +143,9 @@ class ItemWriter:
         return False
 
     def _call(self, call: ToolCall) -> Json:
+        if (client_item := client_call_item(call)) is not None:
+            self._client[call.id] = is_client_call(call)
+            return client_item
         item: Json = {"type": "function_call", "call_id": call.id, "name": call.name}
         if call.free or call.name in self._custom:
             self._free.add(call.id)
@@ -149,6 +161,8 @@ class ItemWriter:
         return {**item, **extra}
 
     def _result(self, result: ToolResult) -> Json:
+        if type := self._client.get(result.call_id):
+            return client_result_item(result, type)
         output: Any = result.marked_text
         if result.media:
             text = [] if result.only_media else [{"type": "input_text", "text": output}]
@@ -189,12 +203,16 @@ def read_items(items: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
     """Yield the messages of a list of items; consecutive items of the model are one, and so are consecutive results."""
     calls: dict[str, str] = {}  # names of calls, by id
     provider_calls: set[Any] = set()  # ids of calls of the provider's own tools
+    client_calls: dict[str, ToolCall] = {}  # calls that the client runs for these, by id
     role: Role = "user"
     parts: list[Part] = []
     for item in items:
         type, call_id = item.get("type") or "message", item.get("call_id")
-        if type in _OUTPUTS and not (call_id in provider_calls and call_id not in calls):
+        answered = client_calls.get(client_result_id(item))
+        if answered is not None:
             item_role: Role = "tool"
+        elif type in _OUTPUTS and not (call_id in provider_calls and call_id not in calls):
+            item_role = "tool"
         elif type == "message" and item.get("role") != "assistant":
             item_role = role_of(item["role"])
         else:
@@ -203,7 +221,9 @@ def read_items(items: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
             yield Message(role, tuple(parts))
             parts = []
         role = item_role
-        if role == "tool":
+        if answered is not None:
+            parts.append(client_result(item, answered))
+        elif role == "tool":
             id = str(call_id or "")
             extra = members_except(item, _RESULT, KIND)
             if id not in calls and type != _OUTPUTS[0]:  # without the call, nothing else says of which kind it was
@@ -213,6 +233,8 @@ def read_items(items: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
             for part in _read_output(type, item):
                 if isinstance(part, ToolCall):
                     calls[part.id] = part.name
+                    if is_client_call(part):
+                        client_calls[part.id] = part
                 elif isinstance(part, OpaquePart) and isinstance(part.data.get("call_id"), str):
                     provider_calls.add(part.data["call_id"])
                 parts.append(part)
@@ -239,7 +261,7 @@ def _read_output(type: str, item: Mapping[str, Any]) -> Iterator[Part]:
         case "reasoning":
             yield reasoning_part(item)
         case _:
-            yield OpaquePart(dict(item), KIND)
+            yield client_call(item) or OpaquePart(dict(item), KIND)
 
 
 def _blocks(content: Any) -> Iterator[Part]:

@@ -13,6 +13,7 @@ from toolwire.messages import OpaquePart, ParsedResponse, Part, ReasoningPart, T
 from toolwire.providers.finish_reasons import write_reason
 from toolwire.providers.framing import compact
 from toolwire.providers.message_parts import Json, members_except, message_members, own_members
+from toolwire.providers.responses_client_calls import client_call_item
 from toolwire.providers.stream_codec import Head, StreamEnd
 from toolwire.text.json_text import JsonError, decode, json_text
 
@@ -133,6 +134,8 @@ def output_items(response: ParsedResponse, head: Head) -> list[Json]:
         items += message.output_items(item_id("msg", head, len(items)))
         message.begin(part)
         match part:
+            case ToolCall() if (client_item := client_call_item(part)) is not None:
+                items.append({"id": item_id("cc", head, len(items)), **client_item})
             case ToolCall(name, arguments, id):
                 text = input_text(part) if part.free else json_text(arguments)
                 item = call_item(item_id("fc", head, len(items)), name, id, text, free=part.free)

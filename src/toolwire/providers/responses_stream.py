@@ -22,6 +22,7 @@ from toolwire.providers.finish_reasons import read_reason
 from toolwire.providers.framing import Frame, sse
 from toolwire.providers.message_parts import Json, UsageReader, members_except, message_members, own_members
 from toolwire.providers.response_builder import ResponseBuilder
+from toolwire.providers.responses_client_calls import client_call, client_call_item, is_client_call
 from toolwire.providers.responses_items import (
     CALLS,
     KIND,
@@ -54,6 +55,8 @@ _TEXTS = {  # beginnings of the names of text events: the item's type, and the m
     "response.function_call_arguments.": ("function_call", "arguments"),
     "response.custom_tool_call_input.": ("custom_tool_call", "input"),
 }
+_CLIENT_CALL = ""
+"""Type of the open item, if it is a call of OpenAI's own tools that the client has to run."""
 _USAGE = UsageReader(
     "input_tokens", "output_tokens", "input_tokens_details.cached_tokens", "output_tokens_details.reasoning_tokens"
 )
@@ -228,8 +231,11 @@ class OutputReader:
                     builder.add_arguments(item, value)
                 if builder.is_open(item):
                     # Servers call items completed that an incomplete response cut off: only the other word is proof.
-                    truncated = True if whole.get("status") == "incomplete" else None
-                    builder.end_call(item, truncated=truncated, extra=call_extra(whole))
+                    builder.end_call(item, truncated=_is_cut(whole) or None, extra=call_extra(whole))
+            case _ if (call := client_call(whole)) is not None:
+                builder.begin_call(item, call.name, call.id, extra=call.extra)
+                builder.add_arguments(item, call.arguments)
+                builder.end_call(item, truncated=_is_cut(whole) or None, extra=call.extra)
             case _:
                 builder.add_opaque(whole)
 
@@ -288,6 +294,10 @@ class OutputReader:
         self._builder.fail(str(message or error))
 
 
+def _is_cut(item: Mapping[str, Any]) -> bool:
+    return item.get("status") == "incomplete"
+
+
 # -- writing -----------------------------------------------------------------------------------------------------
 
 
@@ -325,6 +335,8 @@ class ResponsesStreamWriter(BlockWriter):
                 yield self._begin({"id": self._id("rs"), "type": "reasoning", "summary": []})
                 part = {"type": "summary_text", "text": ""}
                 yield self._event("response.reasoning_summary_part.added", **self._place(), summary_index=0, part=part)
+            case _ if call is not None and is_client_call(call):
+                self._item = {"type": _CLIENT_CALL}  # its item is not known before its end
             case _ if call is not None:
                 yield self._begin(call_item(self._id("fc"), call.name, call.id, "", "in_progress", free=call.free))
             case _:
@@ -332,7 +344,7 @@ class ResponsesStreamWriter(BlockWriter):
 
     def piece(self, text: str) -> Iterator[bytes]:
         """Yield a delta of the open item; the input of a call that is text is written at its end."""
-        if self._item["type"] == "custom_tool_call":
+        if self._item["type"] in ("custom_tool_call", _CLIENT_CALL):
             return
         self._texts.append(text)
         place = self._place()
@@ -346,6 +358,11 @@ class ResponsesStreamWriter(BlockWriter):
 
     def closed(self, call: CallEnd | None) -> Iterator[bytes]:
         """Yield the end of the open item."""
+        if self._item["type"] == _CLIENT_CALL:
+            if call is not None and call.complete and (client_item := client_call_item(call.call)) is not None:
+                yield self._begin(client_item)
+                yield self._done(client_item)
+            return
         item, place, text = self._item, self._place(), "".join(self._texts)
         status = "completed" if call is not None and call.complete else "incomplete"
         match item["type"]:
