@@ -77,6 +77,7 @@ class AnthropicMessages(ProviderApi):
     names = WORD_64
     ids = Alphabet("a-zA-Z0-9_-", 128)
     dialect = PLAIN_ROOT
+    _mark_form = "cache_control"
     strict_dialect = PLAIN_ROOT
     _settings = SettingMembers(
         {

@@ -29,6 +29,7 @@ from toolwire.events import (
     response_parts,
 )
 from toolwire.messages import Content, FinishReason, Message, ParsedResponse, Part, ToolCall, ToolResult
+from toolwire.providers.cache_marks import MarkForm, with_marks
 from toolwire.providers.framing import Frame, Framing, ServerSentEvents, sse
 from toolwire.providers.identifiers import ANY, Alphabet, own_names
 from toolwire.providers.message_parts import Json, note_dropped
@@ -45,6 +46,7 @@ from toolwire.providers.request import (
 from toolwire.providers.required_parts import called_tools, with_beginning
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import Dialect, lower
+from toolwire.providers.server_tools import translate_server_tools
 from toolwire.providers.setting_members import SettingMembers, private_members
 from toolwire.providers.stream_codec import (
     UNREADABLE,
@@ -111,6 +113,7 @@ class ProviderApi(ABC):
     _settings: SettingMembers = SettingMembers()
     members: frozenset[str]
     takes_text_input: bool = False
+    _mark_form: MarkForm | None = None  # the form of cache marks
     defines_called_tools: bool = False
     separates_system: bool = False
     begins_with_user: bool = False
@@ -162,10 +165,10 @@ class ProviderApi(ABC):
         if request.provider and request.provider != self.kind:
             for path in private_members(request):
                 notes.dropped(path, f"{self.name} has no equivalent")
-            for tool in request.provider_tools:
-                label = tool.get("type") or next(iter(tool), "")
-                notes.dropped(f"tools/{label}", f"only {request.provider} runs this tool")
-            request = replace(request, extra={}, provider_tools=())
+            if self._mark_form is not None:
+                request = with_marks(request, self.kind, self._mark_form)
+            counterparts = translate_server_tools(request, self.kind, self.name, notes, block=self._mark_form)
+            request = replace(request, extra={}, provider_tools=counterparts)
         offered = list(self._offer(request.tools, notes))
         choice = self._choice(request, offered, notes)
         paired = self.pair(request, notes)

@@ -178,6 +178,7 @@ class BedrockConverse(ProviderApi):
     names = WORD_64
     ids = Alphabet("a-zA-Z0-9_.:-", 64)
     dialect = PLAIN_ROOT
+    _mark_form = "cachePoint"
     strict_dialect = PLAIN_ROOT
     reader, writer = _Reader, _Writer
     _settings = SettingMembers(

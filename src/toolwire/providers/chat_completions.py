@@ -94,6 +94,7 @@ class Facts:
         output: the structured outputs.
         settings: the members for settings, other than that maximum.
         files: the kinds of files that a message of the user may contain.
+        cache_marks: whether blocks and tools may be marked for the cache.
     """
 
     ids: Alphabet = _VISIBLE_40
@@ -109,6 +110,7 @@ class Facts:
     output: OutputSupport = OPENAI_CHAT
     settings: SettingMembers = OPENAI
     files: frozenset[FileKind] = frozenset()
+    cache_marks: bool = False
 
 
 class ChatCompletions(ChatMessages):
@@ -128,6 +130,7 @@ class ChatCompletions(ChatMessages):
         self.facts = facts
         self.ids = facts.ids
         self.takes_text_input = facts.custom
+        self._mark_form = "cache_control" if facts.cache_marks else None
         self.strict_dialect = STRICT if facts.strict else None
         self._outputs = facts.output
         limits = dict.fromkeys((facts.max_tokens, "max_tokens", "max_completion_tokens"), "max_tokens")

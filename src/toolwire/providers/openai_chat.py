@@ -52,6 +52,7 @@ PROVIDERS = {
         output=STRICT_WITHOUT_TOOLS,
         settings=settings.OPENROUTER,
         files=_FILES,
+        cache_marks=True,
     ),
     "together": replace(_OPEN, settings=settings.TOGETHER),
     "fireworks": replace(_OPEN, settings=settings.FIREWORKS),
