@@ -31,12 +31,12 @@ def translated(source: str, body: dict[str, Any], target: str) -> tuple[dict[str
 
 def test_members_of_a_tool_in_chat() -> None:
     function = {**WEATHER, "max_uses": 2}
-    tool = {"type": "function", "function": function, "cache_control": {"type": "ephemeral"}}
+    tool = {"type": "function", "function": function, "eager": True}
     body = {"messages": [{"role": "user", "content": "Rain?"}], "tools": [tool]}
     for api in ("openai_chat", "cohere", "ollama", "mistral"):
         assert translated(api, body, api)[0]["tools"] == [tool]
         other = "anthropic_messages"
-        assert translated(api, body, other)[1] >= {"weather/cache_control", "weather/function"}
+        assert translated(api, body, other)[1] >= {"weather/eager", "weather/function"}
 
 
 def test_blocks_of_a_result_that_only_anthropic_has() -> None:
@@ -103,3 +103,12 @@ def test_a_part_of_gemini_is_named_by_what_it_is_and_not_by_its_signature() -> N
     part = {"thoughtSignature": "abc", "toolCall": {"id": "1", "toolType": "GOOGLE_SEARCH_WEB"}}
     contents = [{"role": "user", "parts": [{"text": "Hi."}]}, {"role": "model", "parts": [part, {"text": "Yes."}]}]
     assert "toolCall" in translated("gemini", {"contents": contents}, "openai_chat")[1]
+
+
+def test_a_block_with_a_file_goes_only_to_servers_that_take_files() -> None:
+    block = {"type": "file", "file": {"file_id": "file-1"}}
+    body = {"messages": [{"role": "user", "content": [{"type": "text", "text": "Read it."}, block]}]}
+    assert block in translated("openai_chat", body, "openai_chat")[0]["messages"][0]["content"]
+    written, wheres = translated("openai_chat", body, "groq")
+    assert "file-1" not in str(written)
+    assert "file" in wheres
