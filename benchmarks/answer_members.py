@@ -1,7 +1,8 @@
 """Members of whole answers of provider APIs, by what they mean; see `request_members.py`.
 
 Of an answer, `-` also marks what describes the exchange and not the answer: ids and times, the echo of the request,
-fingerprints, prices, routing, and token counts in finer detail than four numbers. `ParsedResponse.raw` has these.
+fingerprints, prices, routing, ratings of filters that let the answer pass, and token counts in finer detail than four
+numbers. `ParsedResponse.raw` has these.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ choices[].message.tool_calls[].custom.name          call.name
 choices[].message.tool_calls[].custom.input         call.arguments/input
 choices[].message.function_call.name                call.name
 choices[].message.function_call.arguments**         call.arguments
-choices[].native_finish_reason                      finish
+choices[].native_finish_reason                      -
 usage.prompt_tokens                                 usage.input
 usage.completion_tokens                             usage.output
 usage.total_tokens                                  -
@@ -57,6 +58,19 @@ system_fingerprint                                  -
 service_tier                                        -
 provider                                            -
 usage_breakdown**                                   -
+choices[].content_filter_results**                  -
+choices[].stop_reason                               -
+choices[].message.reasoning_details[].id            -
+choices[].message.reasoning_details[].index         -
+choices[].message.tool_calls[].extra_content.google.thought_signature  seal
+copilot_usage**                                     -
+cost**                                              -
+generationId                                        -
+metadata**                                          -
+prompt_filter_results**                             -
+request_id                                          -
+timings**                                           -
+venice_parameters**                                 -
 x_groq**                                            -
 choices[].message.provider_metadata**               -
 choices[].message.padding                           -
@@ -192,6 +206,7 @@ content[].citations[].cited_text                    citation.text
 content[].id                                        call.id
 content[].name                                      call.name
 content[].input**                                   call.arguments
+content[].caller.type                               caller
 usage.input_tokens                                  usage.input
 usage.cache_read_input_tokens                       usage.cached+usage.input
 usage.cache_creation_input_tokens                   usage.input
@@ -253,6 +268,9 @@ $metadata**                                         -
 """,
 }
 """Members of whole answers, by API."""
+
+WITHOUT_MODEL = ("bedrock_converse", "cohere")
+"""APIs whose answers do not say the model, because the request did."""
 
 FINISHES = {
     "end": "stop tool_calls function_call completed tool_use end_turn stop_sequence complete tool_call "

@@ -428,6 +428,7 @@ DEFAULTS: dict[str, tuple[object, ...]] = {
     "stream": (False,), "choice": ("auto",), "media.detail": ("auto",), "candidates": (1,), "cache.ttl": ("5m",),
     "output.kind": ("text", "text/plain"), "tool.strict": (False,), "result.error": (False,), "logprobs": (False,),
     "modality": ("text",), "parallel": (True,), "top_logprobs": (0,),
+    "caller": ("direct",),
 }  # fmt: skip
 """Values that mean what a body without the member means."""
 

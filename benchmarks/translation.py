@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from answer_members import ANSWERS
+from answer_members import ANSWERS, WITHOUT_MODEL
 from body_leaves import Leaf, Members, camel, text_of
 from request_members import DEFAULTS, IN_ADDRESS, REQUESTS
 from rich.progress import track
@@ -255,10 +255,11 @@ def answer_verdicts(row: Json, targets: Iterable[str], pairs: Mapping[tuple[str,
     leaves = Members(source, ANSWERS[source]).leaves(row["response"])
     model = next((leaf.value for leaf in leaves if leaf.meaning == "model"), "")
     for target in targets:
+        places = [leaf for leaf in leaves if not (leaf.meaning == "model" and target in WITHOUT_MODEL)]
         notes = toolwire.Notes()
         response = toolwire.get_api(source).decode_response(row["response"])
         body = toolwire.get_api(target).encode_response(response, model=model, notes=notes)
-        pairs[source, target].add(row["id"], leaves, _translation(target, ANSWERS, body, notes, same=source == target))
+        pairs[source, target].add(row["id"], places, _translation(target, ANSWERS, body, notes, same=source == target))
 
 
 def _translation(
