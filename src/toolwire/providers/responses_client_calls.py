@@ -22,7 +22,7 @@ KIND = "openai_responses"
 
 
 @dataclass(frozen=True, slots=True)
-class ClientCall:
+class OpenAIToolCall:
     """A kind of call that the client has to run.
 
     Attributes:
@@ -67,17 +67,17 @@ def _search(result: ToolResult) -> Json:
     return {"execution": "client", "status": "completed" if result.success else "incomplete", "tools": tools}
 
 
-CLIENT_CALLS: Mapping[str, ClientCall] = {
-    "computer_call": ClientCall(
+CLIENT_CALLS: Mapping[str, OpenAIToolCall] = {
+    "computer_call": OpenAIToolCall(
         "computer", ("action", "actions", "pending_safety_checks"), "computer_call_output", _screenshot
     ),
-    "local_shell_call": ClientCall(
+    "local_shell_call": OpenAIToolCall(
         "local_shell", ("action",), "local_shell_call_output", lambda result: {"output": result.text}, ("call_id", "id")
     ),
-    "shell_call": ClientCall("shell", ("action",), "shell_call_output", _shell),
-    "apply_patch_call": ClientCall("apply_patch", ("operation",), "apply_patch_call_output", _patch),
-    "tool_search_call": ClientCall("tool_search", ("arguments",), "tool_search_output", _search),
-    "mcp_approval_request": ClientCall(
+    "shell_call": OpenAIToolCall("shell", ("action",), "shell_call_output", _shell),
+    "apply_patch_call": OpenAIToolCall("apply_patch", ("operation",), "apply_patch_call_output", _patch),
+    "tool_search_call": OpenAIToolCall("tool_search", ("arguments",), "tool_search_output", _search),
+    "mcp_approval_request": OpenAIToolCall(
         "mcp_approval",
         ("server_label", "name", "arguments"),
         "mcp_approval_response",
