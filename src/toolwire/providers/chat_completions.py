@@ -73,8 +73,6 @@ _VISIBLE_40 = Alphabet(r"\x21-\x7e", 40)
 
 
 _FILE = frozenset(("type", "file", "input_audio"))
-_FILE_KINDS: Mapping[str, FileKind] = {"file": "document", "input_audio": "audio"}
-"""Kinds of files, by the types of their blocks."""
 _AUDIO = {form: media_type for media_type, form in AUDIO_FORMATS.items()}
 
 
@@ -219,11 +217,6 @@ class ChatCompletions(ChatMessages):
                 return {"type": "input_audio", "input_audio": {"data": part.data, "format": form}, **extra}
         reason = f"{self.name} takes no address of a {part.kind}" if part.url else ""
         return {"type": "text", "text": in_words(part, self.name, notes, reason=reason).text}
-
-    def takes_block(self, block: Json) -> bool:
-        """Return whether a message of the user may contain a block that only APIs of this kind have."""
-        kind = _FILE_KINDS.get(str(block.get("type")))
-        return kind is None or kind in self.facts.files
 
     def _marked_blocks(self, parts: Sequence[Part]) -> list[Json]:
         """Return the text as blocks, if any of them has a member of its own, such as a cache mark."""

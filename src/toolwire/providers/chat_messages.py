@@ -130,17 +130,13 @@ class ChatMessages(ProviderApi):
                     blocks.append(self._image_block(part))
                 case FilePart():
                     blocks.append(self.file_block(part, notes))
-                case OpaquePart(data, self.kind) if self.takes_block(data):
+                case OpaquePart(data, self.kind):
                     blocks.append(data)
                 case _:
                     note_dropped(part, self.name, notes)
         if len(blocks) == 1 and blocks[0].keys() == {"type", "text"}:
             return blocks[0]["text"]
         return blocks or ""
-
-    def takes_block(self, block: Json) -> bool:
-        """Return whether a message of the user may contain a block that only APIs of this kind have."""
-        return True
 
     def _image_block(self, part: ImagePart) -> Json:
         members = dict(own_members(part, self.kind))

