@@ -26,6 +26,7 @@ from pydantic import BaseModel
 import toolwire
 from toolwire.agent import AgentConfig, Budget, Prices
 from toolwire.agent.summarize import Summarize
+from toolwire.cli.check_command import PROBES
 from toolwire.cli.formats_command import SAMPLE_CALL, SAMPLE_TOOL
 from toolwire.cli.program import program
 from toolwire.client.endpoints import ENDPOINTS
@@ -381,6 +382,11 @@ def _efforts() -> str:
     return _table(("API", "levels of reasoning", "tokens for reasoning", "service tiers", "no setting for"), iter(rows))
 
 
+def _probes() -> str:
+    rows = ((f"`{probe.id}`", probe.title, f"[source]({probe.source})") for probe in PROBES)
+    return _table(("probe", "rule", ""), rows)
+
+
 def _formats() -> str:
     rows = ((f"`{f.name}`", f.models, _code(f.title) if f.blocks else f.title) for f in FORMATS)
     return _table(("format", "written by", "a call"), rows)
@@ -652,6 +658,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "layers": _layers,
     "mission": _mission,
     "needs": _needs,
+    "probes": _probes,
     "providers": _providers,
     "media": _media,
     "result-media": _result_media,

@@ -22,6 +22,7 @@ from toolwire.models.local.model_files import HUB, open_model
 from toolwire.models.local.weights import WEIGHTS, measured_format
 from toolwire.models.model_group import Fallback
 from toolwire.providers.api_registry import find_api
+from toolwire.providers.base import ProviderApi
 from toolwire.providers.negotiation import WRITTEN_BY_DEFAULT, FormatNegotiator, Plan, ToolsConfig
 from toolwire.telemetry.coached_backend import text_backend
 from toolwire.wire.format_registry import AUTO
@@ -47,6 +48,65 @@ def local_name(profile: ModelProfile) -> str:
         return profile.model or next(reversed(WEIGHTS))
     alone = not profile.provider and not profile.url
     return profile.model if alone and profile.model.endswith(".gguf") else ""
+
+
+def _provider(profile: ModelProfile) -> str:
+    return profile.provider or (DEFAULT_API if profile.url else "")
+
+
+def api_of(profile: ModelProfile, plan: Plan) -> ProviderApi:
+    """Return the API of a profile: that of its provider, or else the one that its model's name implies.
+
+    Args:
+        profile: the profile of a model behind an API.
+        plan: the formats of its tools.
+
+    Raises:
+        ConfigurationError: neither is known.
+    """
+    api = find_api(_provider(profile)) or find_api(plan.definitions)
+    if api is None:
+        raise ConfigurationError(f"the provider of {profile.model!r} is unknown: give a provider, or a url")
+    return profile.server.api(api)
+
+
+def open_client(
+    profile: ModelProfile,
+    api: str | ProviderApi,
+    *,
+    text_format: str | None,
+    transport: Transport | None = None,
+    retry: Retry | None = None,
+    key: str | None = None,
+) -> Client:
+    """Return a client of a profile's model behind an API; see `Client` for the arguments.
+
+    Args:
+        profile: the profile of the model.
+        api: the API, or its name.
+        text_format: the wire format of calls in the text of an answer.
+        transport: sends the requests; None for HTTP.
+        retry: when a request that failed is repeated, in place of the profile's policy; None for that.
+        key: the key, in place of the one that the profile's variable contains; None for that.
+
+    Raises:
+        ConfigurationError: the API has no public endpoint, and the profile has no URL.
+    """
+    if retry is None and profile.retry is not None:
+        retry = Retry(**profile.retry.model_dump())
+    return Client(
+        api,
+        profile.model,
+        base_url=profile.url,
+        key=key,
+        key_env=profile.key_env,
+        transport=transport,
+        retry=None if transport is not None else retry,
+        text_format=text_format,
+        settings=profile.settings.to_settings(),
+        extra_body=profile.extra_body,
+        extra_headers=profile.extra_headers,
+    )
 
 
 class Models:
@@ -110,12 +170,8 @@ class Models:
             xml = bool(tools_config.use_xml_tool_format if team is None else team)
             plan = _plan(negotiator, tools_config, name, xml=xml, template=lambda: self._template(name))
             return self._local(name, plan, profile.settings, coach=coach)
-        provider = profile.provider or (DEFAULT_API if profile.url else "")
-        plan = negotiator.negotiate(provider, profile.model)
-        api = find_api(provider) or find_api(plan.definitions)
-        if api is None:
-            raise ConfigurationError(f"the provider of {profile.model!r} is unknown: give a provider, or a url")
-        api = profile.server.api(api)
+        plan = negotiator.negotiate(_provider(profile), profile.model)
+        api = api_of(profile, plan)
         definitions, results = find_api(plan.definitions), find_api(plan.results)
         if (definitions is None) != (results is None):
             raise ConfigurationError(
@@ -123,18 +179,8 @@ class Models:
                 "of the API, or both are in the text"
             )
         native = definitions is not None
-        client = Client(
-            api,
-            profile.model,
-            base_url=profile.url,
-            key_env=profile.key_env,
-            transport=self._transport,
-            retry=None if profile.retry is None or self._transport is not None else Retry(**profile.retry.model_dump()),
-            text_format=_text_format(tools_config, plan) if native else None,
-            settings=profile.settings.to_settings(),
-            extra_body=profile.extra_body,
-            extra_headers=profile.extra_headers,
-        )
+        text_format = _text_format(tools_config, plan) if native else None
+        client = open_client(profile, api, text_format=text_format, transport=self._transport)
         await self._open.enter_async_context(client)
         if native:
             return ApiBackend(client)

@@ -1,0 +1,1 @@
+"""Probes of a model's endpoint: small requests whose answers show whether the server follows its API."""
