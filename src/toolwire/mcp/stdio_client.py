@@ -62,7 +62,7 @@ async def open_program(
         return
     loop = asyncio.get_running_loop()
     env = {**get_default_environment(), **launch.env}
-    start = gate((command, *args), env, launch.cwd or os.curdir, has_input=True)
+    start = gate((command, *args), env, launch.cwd or os.curdir, source=0)
     prepare_watcher()
     transport, program = await loop.subprocess_exec(
         lambda: _Program(limit, loop),

@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from typing import IO, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 from toolwire.runtime.directory_descriptors import beginning_in
+from toolwire.runtime.start_gate import gate
 from toolwire.runtime.watcher import prepare_watcher, watch_group
 
 TIMED_OUT: Final = 124
@@ -133,16 +135,24 @@ def run_program(
         OSError: it cannot be started.
     """
     own_group = not in_shared_group()
-    if own_group:
-        prepare_watcher()
-    process = subprocess.Popen(
-        argv,
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE if separate_stderr else subprocess.STDOUT,
-        start_new_session=own_group,
-        **({} if directory is None else beginning_in(directory)),
-    )
+    place: dict[str, Any] = {} if directory is None else beginning_in(directory)
+    with ExitStack() as closing:
+        opening = b""
+        if own_group:
+            prepare_watcher()
+            source = None if stdin == subprocess.DEVNULL else _duplicate(stdin, closing)
+            argv, opening = gate(argv, os.environ, os.curdir if directory is None else directory, source=source)
+            if opening:
+                stdin = subprocess.PIPE
+                place["pass_fds"] = () if source is None else (source,)
+        process = subprocess.Popen(
+            argv,
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if separate_stderr else subprocess.STDOUT,
+            start_new_session=own_group,
+            **place,
+        )
     out, err = CapturedOutput(max_output), CapturedOutput(max_output)
     readers = [_Reader(pipe, to) for pipe, to in ((process.stdout, out), (process.stderr, err)) if pipe is not None]
     finished = timed_out = False
@@ -150,6 +160,10 @@ def run_program(
     try:
         if own_group:
             watched.enter_context(watch_group(process.pid))
+        if opening:
+            assert process.stdin is not None
+            with suppress(OSError), process.stdin as pipe:  # somebody has killed it
+                pipe.write(opening)
         for reader in readers:
             reader.start()
         try:
@@ -168,6 +182,30 @@ def run_program(
             end_program(process)
         watched.close()
     return ProgramResult(process.returncode, timed_out, out, err)
+
+
+def _duplicate(stdin: int | None, closing: ExitStack) -> int | None:
+    """Return another number of an open file, which a gate can name if it is small; it is closed with the stack.
+
+    Args:
+        stdin: its number; None for our standard input, which may be closed.
+        closing: closes the copy.
+
+    Raises:
+        OSError: the file is not open.
+    """
+    if sys.platform == "win32":
+        return stdin
+    import fcntl  # here, because Windows does not have it
+
+    try:
+        copy = fcntl.fcntl(stdin or 0, fcntl.F_DUPFD_CLOEXEC, 3)
+    except OSError:
+        if stdin is None:
+            return None
+        raise
+    closing.callback(os.close, copy)
+    return copy
 
 
 def in_shared_group() -> bool:

@@ -70,7 +70,7 @@ async def run(
     loop = asyncio.get_running_loop()
     prepare_watcher()
     try:
-        start = gate(argv, env, directory, has_input=bool(stdin))
+        start = gate(argv, env, directory, source=0 if stdin else None)
         stdin = start.opening + stdin
         transport, program = await loop.subprocess_exec(
             lambda: _Program(out, err),

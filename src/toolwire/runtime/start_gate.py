@@ -17,6 +17,8 @@ from typing import Final, NamedTuple
 
 _SHELL: Final = "/bin/sh"
 _OPENING: Final = b"\n"
+_MAX_DESCRIPTOR: Final = 9
+"""Largest number of a descriptor in a redirection of a POSIX shell."""
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SET_BY_SHELLS: Final = ("PWD", "OLDPWD", "SHLVL")
 
@@ -34,26 +36,30 @@ class GatedStart(NamedTuple):
     opening: bytes
 
 
-def gate(argv: Sequence[str], env: Mapping[str, str], directory: str | int, *, has_input: bool) -> GatedStart:
+def gate(argv: Sequence[str], env: Mapping[str, str], directory: str | int, *, source: int | None) -> GatedStart:
     """Return how to start a program behind a gate.
 
-    There is no gate where there is no POSIX shell, and for an environment with a name that a shell would drop.
+    There is no gate where there is no POSIX shell, for an environment with a name that a shell would drop, and for an
+    input whose number a shell cannot write.
 
     Args:
         argv: the program and its arguments; the shell does not interpret them.
         env: the program's whole environment.
         directory: where it starts: a path, or a descriptor of an open directory.
-        has_input: whether it reads standard input; otherwise its standard input is empty.
+        source: the inherited descriptor that becomes its standard input; 0 for what follows the opening, None for no
+            input.
 
     Raises:
         OSError: there is no such program, or it may not be run.
     """
-    if os.name != "posix" or not os.access(_SHELL, os.X_OK) or not all(map(_NAME.fullmatch, env)):
+    has_shell = os.name == "posix" and os.access(_SHELL, os.X_OK)
+    if not has_shell or not all(map(_NAME.fullmatch, env)) or (source or 0) > _MAX_DESCRIPTOR:
         return GatedStart(tuple(argv), b"")
     program = _startable(argv[0], env, directory)
     foreign = [name for name in _SET_BY_SHELLS if name not in env]
     unset = f"unset {' '.join(foreign)}; " if foreign else ""
-    script = f'read -r line || exit 1; {unset}exec "$@"{"" if has_input else " </dev/null"}'
+    redirection = " </dev/null" if source is None else f" <&{source} {source}<&-" if source else ""
+    script = f'read -r line || exit 1; {unset}exec "$@"{redirection}'
     return GatedStart((_SHELL, "-c", script, "sh", program, *argv[1:]), _OPENING)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from toolwire import ToolError
 from toolwire.runtime import processes
+from toolwire.runtime.process_groups import run_program
 from toolwire.runtime.start_gate import gate
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX only")
@@ -41,9 +42,34 @@ def run(*argv: str, directory: str | int = "/", stdin: bytes = b"", **variables:
     return ended.out.joined().decode()
 
 
-@pytest.mark.parametrize("stdin", [b"", b"input\n"])
-def test_no_program_starts_if_its_parent_is_killed_before_it_is_watched(stdin: bytes, tmp_path: Path) -> None:
-    script = KILLED_BETWEEN.format(stdin=stdin)
+PLAIN = """
+import os, signal, subprocess
+from contextlib import contextmanager
+from toolwire.runtime import process_groups
+
+@contextmanager
+def die(group):
+    print(group, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+    yield
+
+process_groups.watch_group = die
+process_groups.run_program(
+    ["sh", "-c", "echo started > started"], seconds=300, max_output=1, stdin={stdin}
+)
+"""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        KILLED_BETWEEN.format(stdin=b""),
+        KILLED_BETWEEN.format(stdin=b"input\n"),
+        PLAIN.format(stdin="None"),
+        PLAIN.format(stdin="subprocess.DEVNULL"),
+    ],
+)
+def test_no_program_starts_if_its_parent_is_killed_before_it_is_watched(script: str, tmp_path: Path) -> None:
     process = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, check=False)
     assert process.returncode == -signal.SIGKILL
     group = int(process.stdout)
@@ -68,6 +94,27 @@ def test_the_environment_and_the_input_are_those_without_a_gate() -> None:
     assert printed == expected
     assert run("cat", stdin=b"\nfirst\\n\nlast") == "\nfirst\\n\nlast"
     assert run("cat") == ""
+
+
+def test_a_program_without_asyncio_reads_the_given_input(tmp_path: Path) -> None:
+    (tmp_path / "input").write_text("first\nlast")
+    descriptor = os.open(tmp_path / "input", os.O_RDONLY)
+    try:
+        os.lseek(descriptor, 6, os.SEEK_SET)
+        for stdin, expected in ((descriptor, b"last"), (subprocess.DEVNULL, b"")):
+            ended = run_program(["cat"], seconds=20, max_output=100, stdin=stdin)
+            assert (ended.status, ended.out.joined()) == (0, expected)
+        listed = run_program(["ls", "/dev/fd/"], seconds=20, max_output=100, stdin=descriptor).out.joined().split()
+        assert set(listed) <= {b"0", b"1", b"2", b"3"}  # the last is the listing itself
+    finally:
+        os.close(descriptor)
+
+
+def test_a_closed_standard_input_is_an_empty_one() -> None:
+    script = "from toolwire.runtime.process_groups import run_program as run\n"
+    script += "print(run(['cat'], seconds=20, max_output=9).out.size)"
+    closed = subprocess.run(["sh", "-c", f'exec "{sys.executable}" -c "{script}" <&-'], capture_output=True, check=True)
+    assert closed.stdout == b"0\n"
 
 
 def test_a_name_that_a_shell_would_drop_reaches_the_program() -> None:
@@ -101,5 +148,5 @@ def test_programs_in_a_directory_are_found_from_it(tmp_path: Path) -> None:
 
 def test_without_a_shell_there_is_no_gate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.runtime.start_gate._SHELL", "/no/such/shell")
-    assert gate(["env"], {}, "/", has_input=False) == (("env",), b"")
+    assert gate(["env"], {}, "/", source=None) == (("env",), b"")
     assert "OWN=1" in run("env", OWN="1")
