@@ -8,7 +8,7 @@ from the recording.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from os import PathLike
@@ -18,7 +18,8 @@ from urllib.parse import urlsplit
 
 from toolwire._surface import check_items, check_type, wrong_type
 from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
-from toolwire.errors import ProviderError
+from toolwire.client.response_body import MAX_STREAM, limited
+from toolwire.errors import ConfigurationError, ProviderError
 from toolwire.events import Event, replay
 from toolwire.messages import ParsedResponse
 from toolwire.models.backends import NO_OPTIONS, StreamOptions
@@ -151,7 +152,7 @@ class _Exchange:
 class RecordingTransport:
     """Passes requests to another transport and records the exchanges in a file of JSON lines.
 
-    No header and no query of a URL is recorded. Secrets in a request are redacted, as are their copies in the answer.
+    An answer of more than 128 MiB ends with an error. No header and no query of a URL is recorded. Secrets in a request are redacted, as are their copies in the answer.
 
     Args:
         inner: the transport that carries the requests, such as `toolwire.models.HttpTransport`.
@@ -172,7 +173,7 @@ class RecordingTransport:
 
     async def _record(self, request: HttpRequest, answer: HttpAnswer) -> AsyncIterator[bytes]:
         pieces: list[bytes] = []
-        async for piece in answer.body:
+        async for piece in limited(answer.body, MAX_STREAM, answer.status):
             pieces.append(piece)
             yield piece
         body = b"".join(pieces)
@@ -190,14 +191,16 @@ class ReplayTransport:
     Args:
         path: a file that `RecordingTransport` wrote.
         piece: bytes that arrive at a time.
+
+    Raises:
+        ConfigurationError: the file is not a recording; the message names the line.
     """
 
     offline = True
 
     def __init__(self, path: str | PathLike[str], *, piece: int = PIECE) -> None:
         check_type("path", path, (str, PathLike), "a path")
-        lines = Path(path).read_text("utf-8").splitlines()
-        self._exchanges = [_Exchange(**json.loads(line)) for line in lines if line.strip()]
+        self._exchanges = list(_exchanges(Path(path)))
         self._piece = piece
 
     @asynccontextmanager
@@ -226,6 +229,31 @@ class ReplayTransport:
             f"no such request to {url} was recorded; "
             f"the most similar one differs in {', '.join(differing) or 'its type'}: record it anew if that is intended"
         )
+
+
+def _exchanges(path: Path) -> Iterator[_Exchange]:
+    """Yield the exchanges of a recording, read line by line.
+
+    Raises:
+        ConfigurationError: a line is not an exchange, or has an answer that is too large to have been recorded.
+    """
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                continue
+            try:
+                exchange = json.loads(line)
+            except (ValueError, RecursionError):
+                exchange = None
+            match exchange:
+                case {"url": str(url), "request": request, "status": int(status), "answer": str(answer)}:
+                    if len(answer) > MAX_STREAM:
+                        raise ConfigurationError(f"{path}, line {number}: its answer has more than {MAX_STREAM} bytes")
+                    yield _Exchange(url, request, status, answer)
+                case _:
+                    raise ConfigurationError(
+                        f"{path}, line {number}: it is not an exchange that RecordingTransport wrote; record it anew"
+                    )
 
 
 def _differences(recorded: Any, body: Any) -> list[str]:
