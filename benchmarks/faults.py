@@ -1,10 +1,11 @@
 """Break the machine under tools, writes and records, and count what survives.
 
-    python -m benchmarks.faults [--tries 5] [--seed 1] [--only NAME] [--json]
+    python -m benchmarks.faults [--tries 5] [--seed 1] [--only NAME] [--json] [--record]
 
 Each fault is tried in processes of its own. A try survives if nothing hangs, every file is as before or as after (never
-half written), no process of a tool is left, and the next process can work with what is there. The table shows tries,
-survivors, and what was lost in the others.
+half written), no process of a tool is left, and the next process can work with what is there. Daemons with sessions of
+their own are not followed, so they may be left. The table shows tries, survivors, and what was lost in the others.
+`--record` stores the figures for the documentation.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import random
 import signal
 import sqlite3
@@ -24,13 +26,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.ended_commands import ENDED_COMMANDS, LONGEST, left_over
 from rich.console import Console
 from rich.table import Table
 
 from toolwire.telemetry import Archive
 
-LONGEST = 60.0
-"""Seconds after which a process counts as hanging."""
+RECORD = Path(__file__).with_suffix(".json")
+"""The figures that the documentation shows."""
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGKILL)
 PRELUDE = """
 import asyncio, os, resource, signal, sys, time
 from pathlib import Path
@@ -160,26 +164,6 @@ def broken_command(number: int) -> Callable[[Path, random.Random], str]:
     return attempt
 
 
-def left_over(pids: list[int], seconds: float = 5.0) -> str:
-    """Return which processes are left after a while; "" if there is none. Those that are left are killed."""
-    until = time.monotonic() + seconds
-    alive = pids
-    while alive and time.monotonic() < until:
-        alive = [pid for pid in alive if is_running(pid)]
-        time.sleep(0.02)
-    for pid in alive:
-        os.kill(pid, signal.SIGKILL)
-    return f"{len(alive)} processes are left" if alive else ""
-
-
-def is_running(pid: int) -> bool:
-    """Return whether a process runs, and is not only waiting to be collected."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False
-
-
 def broken_record(number: int) -> Callable[[Path, random.Random], str]:
     """Return a try that sends a signal while runs are recorded."""
 
@@ -301,47 +285,148 @@ def two_resumers(folder: Path, _: random.Random) -> str:
     return ""
 
 
-def large_output(folder: Path, _: random.Random) -> str:
-    """Run a command with a gigabyte of output in a process of at most 400 MB."""
-    code = """
-    ready()
+GIGABYTE = "yes 0123456789abcdef | head -c 1000000000"
+LARGE = {
+    "program": """
+    result = run_program(["sh", "-c", command], seconds=150, max_output=1 << 20)
+    whole = result.left_out > 900_000_000
+    """,
+    "execute_command": """
+    settings = CommandSettings(seconds=150, most_seconds=150)
+    tools = command_tools(str(folder), settings=settings)
+    executor = ToolExecutor(ToolRegistry(tools), timeout=150, confirm=lambda request: True)
+    call = ToolCall("execute_command", {"command": ["sh", "-c", command]})
+    text = asyncio.run(executor.execute([call], Session(tier=Tier.RUN)))[0].text
+    whole = "left out" in text and "exit status 0" in text
+    """,
+    "isolated tool": """
+    async def call(function):
+        return await run_isolated(function, {}, Isolation(seconds=150, memory=8 << 30, cpu_seconds=150))
+    try:
+        asyncio.run(call(large_result))
+        whole = False
+    except ToolError as error:
+        whole = "returned more than 16 MB" in str(error)
+        print(error)
+    """,
+}
+
+
+def large_result() -> str:
+    """Return a gigabyte of text, for a try in a process of its own."""
+    return "x" * 1_000_000_000
+
+
+def large_output(kind: str) -> Callable[[Path, random.Random], str]:
+    """Return a try in which a tool gives a gigabyte, and the process that runs it may grow by 100 MB."""
+
+    def attempt(folder: Path, _: random.Random) -> str:
+        code = f"""
+    from benchmarks.faults import large_result
+    from toolwire import CommandSettings, Isolation, ToolError, command_tools
+    from toolwire.runtime.isolation.isolated_call import run_isolated
+    command = {GIGABYTE!r}
     begin = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    result = run_program(["sh", "-c", "yes 0123456789abcdef | head -c 1000000000"], seconds=50, max_output=1 << 20)
-    print("grew", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - begin, result.left_out > 900_000_000)
-    """
-    output = Started(code, folder).end()
-    words = output.split()
-    if "grew" not in words or "True" not in words:
-        return f"not read to its end: {output[-200:]}"
-    grown = int(words[words.index("grew") + 1])
-    return f"the memory grew by {grown >> 10} MB" if grown > 100 << 10 else ""
-
-
-def daemons(folder: Path, _: random.Random) -> str:
-    """Run a command that leaves children behind, in its group and with its output open."""
-    code = """
     ready()
-    script = f"for i in 1 2 3; do sleep 300 & echo $! >> {folder}/pids; done; echo started"
+    {LARGE[kind].strip()}
+    print("grew", resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - begin, whole)
+    """
+        output = Started(code, folder).end()
+        words = output.split()
+        if "grew" not in words or "True" not in words:
+            return f"not read to its end: {output[-200:]}"
+        grown = int(words[words.index("grew") + 1])
+        return f"the memory grew by {grown >> 10} MB" if grown > 100 << 10 else ""
+
+    return attempt
+
+
+def daemons(script: str, *, are_ended: bool) -> Callable[[Path, random.Random], str]:
+    """Return a try with a command that leaves children behind, whose output stays open.
+
+    Args:
+        script: the command.
+        are_ended: whether the children have to end with the command.
+    """
+
+    def attempt(folder: Path, _: random.Random) -> str:
+        code = f"""
+    ready()
+    script = {script!r}.replace("PIDS", f"{{folder}}/pids")
     begin = time.monotonic()
     result = run_program(["sh", "-c", script], seconds=20, max_output=1000)
-    print("took", time.monotonic() - begin < 15)
+    print("took", time.monotonic() - begin < 15, result.out.joined())
     """
-    output = Started(code, folder).end()
-    left = left_over([int(pid) for pid in (folder / "pids").read_text().split()])
-    return left or ("" if "took True" in output else f"it waited for the children: {output[-200:]}")
+        output = Started(code, folder).end()
+        pids = [int(pid) for pid in (folder / "pids").read_text().split()]
+        left = left_over(pids, 5.0 if are_ended else 0.1)
+        if left and are_ended:
+            return left
+        return "" if "took True b'started" in output else f"it waited for the children: {output[-200:]}"
 
+    return attempt
+
+
+def full_disk_of_a_run(folder: Path, chance: random.Random) -> str:
+    """Run durably where no file can grow beyond a size; the run resumes when there is room."""
+    limit = chance.randrange(30_000, 200_000)
+    code = """
+    from toolwire.agent.durable import run_durably
+    resumes = len(sys.argv) > 2
+    registry = ToolRegistry()
+    def act(number: int) -> str:
+        "Acts."
+        with (folder / "acts").open("a") as file:
+            file.write(f"{number}\\n")
+        return "x" * 20_000
+    registry.register(act)
+    def answers():
+        done = (folder / "acts").read_text().count("\\n") if resumes and (folder / "acts").exists() else 0
+        for number in range(done, 20):
+            yield ParsedResponse("", tool_calls=(ToolCall("act", {"number": number}, str(number)),))
+        yield ParsedResponse("end")
+    agent = Agent(ScriptedBackend(answers()), registry, AgentConfig(budget=Budget(rounds=50)))
+    async def main():
+        async for event in run_durably(agent, "task", database=str(folder / "runs.db"), run_id="r"):
+            pass
+    LIMIT
+    ready()
+    try:
+        asyncio.run(main())
+        print("ended")
+    except ToolwireError as error:
+        print("refused", type(error).__name__, error)
+    """.replace("\\\\n", "\\n")
+    code = "from toolwire.errors import ToolwireError\n" + textwrap.dedent(code)
+    limited = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+    limited += f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))"
+    output = Started(code.replace("LIMIT", limited), folder).end()
+    if "refused" not in output:
+        return f"no error says so: {output[-300:]}"
+    output = Started(code.replace("LIMIT", ""), folder, "resume").end()
+    if "ended" not in output:
+        return f"the run cannot be resumed: {output[-300:]}"
+    acts = (folder / "acts").read_text().split()
+    return "" if sorted(set(acts)) == sorted(acts) else f"calls ran twice: {acts}"
+
+
+IN_GROUP = "for i in 1 2 3; do sleep 300 & echo $! >> PIDS; done; echo started"
+IN_SESSIONS = "for i in 1 2 3; do setsid sh -c 'echo $$ >> PIDS; exec sleep 300' & done; sleep 0.5; echo started"
 
 FAULTS: dict[str, Callable[[Path, random.Random], str]] = {
-    **{f"write, {signal.Signals(number).name}": broken_write(number) for number in (2, 15, 9)},
-    **{f"command, {signal.Signals(number).name}": broken_command(number) for number in (2, 15, 9)},
-    **{f"record, {signal.Signals(number).name}": broken_record(number) for number in (2, 15, 9)},
+    **{f"write, {signal.Signals(number).name}": broken_write(number) for number in ENDING},
+    **{f"command, {signal.Signals(number).name}": broken_command(number) for number in ENDING},
+    **{f"record, {signal.Signals(number).name}": broken_record(number) for number in ENDING},
+    **ENDED_COMMANDS,
     "full disk": full_disk,
     "read-only home": read_only_home,
     "clock jumps": clock_jumps,
     "two writers": two_writers,
     "two resumers": two_resumers,
-    "1 GB of output": large_output,
-    "daemons": daemons,
+    "full disk, durable run": full_disk_of_a_run,
+    **{f"1 GB from {kind}": large_output(kind) for kind in LARGE},
+    "daemons in the group": daemons(IN_GROUP, are_ended=True),
+    "daemons with sessions": daemons(IN_SESSIONS, are_ended=False),
 }
 
 
@@ -356,6 +441,22 @@ def measure(name: str, tries: int, seed: int) -> Fault:
     return Fault(name, tries, tries - len(lost), lost)
 
 
+def record(fault: Fault) -> None:
+    """Store the figures of one fault, and the machine that they are of."""
+    stored = json.loads(RECORD.read_text()) if RECORD.exists() else {"faults": {}}
+    stored["machine"] = (
+        f"{os.cpu_count()} cores, {platform.system()} {platform.release()}, Python {platform.python_version()}, "
+        f"SQLite {sqlite3.sqlite_version}"
+    )
+    stored["faults"][fault.name] = {
+        "tries": fault.tries,
+        "survived": fault.survived,
+        "lost": sorted(set(fault.lost)),
+        "load": round(os.getloadavg()[0]),
+    }
+    RECORD.write_text(json.dumps(stored, indent=1) + "\n")
+
+
 def main() -> int:
     """Try all faults, and print the table; the status is 1 if anything was lost."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -363,8 +464,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="faults whose name contains this")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--record", action="store_true", help=f"store the figures in {RECORD.name}")
     options = parser.parse_args()
-    faults = [measure(name, options.tries, options.seed) for name in FAULTS if options.only in name]
+    faults = []
+    for name in FAULTS:
+        if options.only in name:
+            faults.append(measure(name, options.tries, options.seed))
+            if options.record:
+                record(faults[-1])
     if options.json:
         print(json.dumps([vars(fault) for fault in faults]))
     else:

@@ -35,7 +35,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from toolwire.client.client import Client
-from toolwire.client.endpoints import ENDPOINTS
+from toolwire.client.endpoints import ENDPOINTS, Endpoint
 from toolwire.client.exchange import HttpRequest, Transport
 from toolwire.client.transport import HttpTransport
 from toolwire.errors import ToolwireError
@@ -103,7 +103,7 @@ async def exchange(client: Client, transport: Transport, body: Mapping[str, Any]
     """
     body = dict(body)
     stream = bool(body.get("stream"))
-    endpoint = ENDPOINTS[client.api.name]
+    endpoint = ENDPOINTS.get(client.api.name, Endpoint())
     if endpoint.stream_path:
         body.pop("stream", None)
     request = client._request(body, RequestAdditions.of(), stream=stream)
@@ -277,7 +277,7 @@ async def record(bodies: Iterable[dict[str, Any]], options: argparse.Namespace, 
         for number, body in enumerate(bodies):
             model = str(body.get("model", body.get("modelId")))
             client = Client(options.api, model, base_url=options.base_url, key_env=options.key_env)
-            if "{model}" in ENDPOINTS[client.api.name].path:
+            if "{model}" in ENDPOINTS.get(client.api.name, Endpoint()).path:
                 body = {key: value for key, value in body.items() if key != "model"}
             provider = options.provider or client.api.name
             try:

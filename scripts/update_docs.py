@@ -536,6 +536,17 @@ def _tasks() -> str:
     return _table(("model", "format", *names), rows) + f"\nMeasured on: {where}, {machine['llama.cpp']}.\n"
 
 
+def _faults() -> str:
+    data = json.loads((ROOT / "benchmarks" / "faults.json").read_text("utf-8"))
+    rows = (
+        (name, str(fault["tries"]), str(fault["survived"]), "; ".join(fault["lost"]))
+        for name, fault in data["faults"].items()
+    )
+    loads = [fault["load"] for fault in data["faults"].values()]
+    table = _table(("fault", "tries", "survived", "lost"), rows)
+    return f"{table}\nMeasured on: {data['machine']}, at a load of {min(loads)} to {max(loads)} running processes.\n"
+
+
 def _asked() -> str:
     data = json.loads((ROOT / "benchmarks" / "asked.json").read_text("utf-8"))
     first = data["readings"][0]
@@ -671,6 +682,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "tasks": _tasks,
     "translation": _translation,
     "nodes": _nodes,
+    "faults": _faults,
     "fields": _fields,
     "forms": _forms,
 }

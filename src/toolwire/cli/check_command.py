@@ -13,7 +13,7 @@ import typer
 from toolwire._surface import needs_extra
 from toolwire.cli.console import CliError, console, emit, labelled
 from toolwire.cli.option_groups import takes_options
-from toolwire.client.endpoints import ENDPOINTS
+from toolwire.client.endpoints import ENDPOINTS, Endpoint
 from toolwire.config.tables import ModelProfile, load_configuration
 from toolwire.errors import ConfigurationError
 from toolwire.probes.probe import Probe, ProbeResult, run_probes
@@ -145,7 +145,7 @@ async def _run(profile: ModelProfile, probes: list[Probe], *, json: bool) -> lis
     if not profile.model:
         raise ConfigurationError("the profile names no model")
     chosen_api = api_of(profile, profile.negotiator().negotiate(profile.provider, profile.model))
-    endpoint = ENDPOINTS[chosen_api.name]
+    endpoint = ENDPOINTS.get(chosen_api.name, Endpoint())
     client = open_client(profile, chosen_api, text_format=None)
     stranger, no_stranger = None, "no key is set for this server"
     if endpoint.signed:
