@@ -147,20 +147,20 @@ async def _run(profile: ModelProfile, probes: list[Probe], *, json: bool) -> lis
     chosen_api = api_of(profile, profile.negotiator().negotiate(profile.provider, profile.model))
     endpoint = ENDPOINTS.get(chosen_api.name, Endpoint())
     client = open_client(profile, chosen_api, text_format=None)
-    stranger, no_stranger = None, "no key is set for this server"
+    wrong_client, no_wrong_key = None, "no key is set for this server"
     if endpoint.signed:
-        no_stranger = "requests are signed, and no key is sent"
+        no_wrong_key = "requests are signed, and no key is sent"
     elif profile.key_env or (not profile.url and endpoint.key and endpoint.base_url.startswith("https://")):
-        stranger = open_client(profile, chosen_api, text_format=None, key=_WRONG_KEY, retry=Retry(attempts=1))
+        wrong_client = open_client(profile, chosen_api, text_format=None, key=_WRONG_KEY, retry=Retry(attempts=1))
     results = []
     try:
-        async for result in run_probes(ProbedModel(client, stranger, no_stranger=no_stranger), probes):
+        async for result in run_probes(ProbedModel(client, wrong_client, no_wrong_key=no_wrong_key), probes):
             results.append(result)
             _show(result, json=json)
     finally:
         await client.close()
-        if stranger is not None:
-            await stranger.close()
+        if wrong_client is not None:
+            await wrong_client.close()
     return results
 
 

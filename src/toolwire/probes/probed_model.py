@@ -54,14 +54,16 @@ class ProbedModel:
 
     Args:
         client: asks the model; without a `text_format`, because calls in the text break the rules of an API.
-        stranger: the same with a key that is wrong; None if the server has no keys.
-        no_stranger: the reason why there is none.
+        wrong_client: the same with a key that is wrong; None if the server has no keys.
+        no_wrong_key: the reason why there is none.
     """
 
-    def __init__(self, client: Client, stranger: Client | None = None, *, no_stranger: str = "no key is set") -> None:
+    def __init__(
+        self, client: Client, wrong_client: Client | None = None, *, no_wrong_key: str = "no key is set"
+    ) -> None:
         self.client = client
-        self.stranger = stranger
-        self.no_stranger = no_stranger
+        self.wrong_client = wrong_client
+        self.no_wrong_key = no_wrong_key
         self._answers: dict[str, Answer | ProviderError] = {}
 
     async def answer(self, question: Question) -> Answer:

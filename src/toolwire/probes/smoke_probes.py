@@ -163,10 +163,10 @@ async def _named_choice(model: ProbedModel) -> None:
 
 @_smoke("wrong-key", "A wrong key is refused.", "https://platform.openai.com/docs/guides/error-codes")
 async def _wrong_key(model: ProbedModel) -> None:
-    if model.stranger is None:
-        raise ProbeSkipped(model.no_stranger)
+    if model.wrong_client is None:
+        raise ProbeSkipped(model.no_wrong_key)
     try:
-        await ask(model.stranger, PLAIN)
+        await ask(model.wrong_client, PLAIN)
     except ProviderError as error:
         # Gemini answers 400 with a message about the key.
         if error.status in (401, 403) or (error.status == 400 and "key" in str(error).lower()):

@@ -162,7 +162,7 @@ def run_program(
             watched.enter_context(watch_group(process.pid))
         if opening:
             assert process.stdin is not None
-            with suppress(OSError), process.stdin as pipe:  # somebody has killed it
+            with suppress(OSError), process.stdin as pipe:  # it was killed
                 pipe.write(opening)
         for reader in readers:
             reader.start()

@@ -152,7 +152,8 @@ class _Exchange:
 class RecordingTransport:
     """Passes requests to another transport and records the exchanges in a file of JSON lines.
 
-    An answer of more than 128 MiB ends with an error. No header and no query of a URL is recorded. Secrets in a request are redacted, as are their copies in the answer.
+    An answer of more than 128 MiB ends with an error. No header and no query of a URL is recorded. Secrets in a request
+    are redacted, as are their copies in the answer.
 
     Args:
         inner: the transport that carries the requests, such as `toolwire.models.HttpTransport`.
