@@ -18,7 +18,7 @@ SEED = "probe"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ProbeRequest:
     """A request to the model.
 
     Attributes:
@@ -66,7 +66,7 @@ class ProbedModel:
         self.no_wrong_key = no_wrong_key
         self._answers: dict[str, Answer | ProviderError] = {}
 
-    async def answer(self, question: Question) -> Answer:
+    async def answer(self, question: ProbeRequest) -> Answer:
         """Return the answer to a question, which is asked if no probe asked it before.
 
         Raises:
@@ -85,7 +85,7 @@ class ProbedModel:
         return answer
 
 
-async def ask(client: Client, question: Question) -> Answer:
+async def ask(client: Client, question: ProbeRequest) -> Answer:
     """Ask a question.
 
     Raises:

@@ -9,7 +9,7 @@ from toolwire.errors import ProviderError
 from toolwire.events import response_parts
 from toolwire.messages import FinishReason, Message, ParsedResponse, TextPart, ToolCall, ToolResult, call_id
 from toolwire.probes.probe import Probe, ProbeFailed, ProbeSkipped
-from toolwire.probes.probed_model import SEED, ProbedModel, Question, ask
+from toolwire.probes.probed_model import SEED, ProbedModel, ProbeRequest, ask
 from toolwire.providers.parsing import parse
 from toolwire.text.truncate import shorten
 from toolwire.tools import ToolDefinition
@@ -46,9 +46,9 @@ CODE: Final = "7419"
 """A number in the result of the call, which no model can guess."""
 
 
-def _question(id: str, text: str, *, has_tools: bool = True, stream: bool = False, **options: Any) -> Question:
+def _question(id: str, text: str, *, has_tools: bool = True, stream: bool = False, **options: Any) -> ProbeRequest:
     message = Message("user", (TextPart(text),))
-    return Question(id, (message,), _TOOLS if has_tools else (), stream, {"max_tokens": 2_000, **options})
+    return ProbeRequest(id, (message,), _TOOLS if has_tools else (), stream, {"max_tokens": 2_000, **options})
 
 
 _CALL_TEXT: Final = "Call get_weather once, with the city Paris and 3 days. Do not answer in words."
@@ -143,7 +143,7 @@ async def _result_returned(model: ProbedModel) -> None:
         Message("tool", results),
         Message("user", (TextPart("Which code does the result contain? Answer with the code."),)),
     )
-    answer = (await model.answer(Question("result", messages, _TOOLS, options={"max_tokens": 2_000}))).response
+    answer = (await model.answer(ProbeRequest("result", messages, _TOOLS, options={"max_tokens": 2_000}))).response
     _check_whole(answer)
     if CODE not in answer.content:
         raise ProbeFailed(f"the answer is {_shown(answer)}, without the code in the result")
@@ -216,7 +216,7 @@ def _check_calls(response: ParsedResponse, *expected: dict[str, Any]) -> None:
     _check_finish(response, FinishReason.TOOL_CALLS)
 
 
-def _place(question: Question) -> str:
+def _place(question: ProbeRequest) -> str:
     return " in a stream" if question.stream else ""
 
 
