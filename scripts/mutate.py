@@ -20,6 +20,7 @@ import json
 import math
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -32,7 +33,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any, NamedTuple
 
 import coverage
@@ -120,7 +121,9 @@ SURVIVED, KILLED, TIMEOUT, CRASHED, UNCOVERED = "survived", "killed", "timeout",
 _STATUS = {0: SURVIVED, 1: KILLED, 128 + signal.SIGXCPU: TIMEOUT, 128 + signal.SIGPROF: TIMEOUT}
 _MEMORY = 8 * 2**30
 _IMPORT = -1
-"""Stands among the tests of a line for the import of the module."""
+"""Stands among the tests of a line for the import of the module, and for the filling of a cache."""
+_STORE = re.compile(r"^(_\w+)(?:: .*)? = (?:\{\}|IdentityCache\(.*\))$", re.MULTILINE)
+"""Finds the private variables of a module that are caches: they are empty when it is imported."""
 
 hypothesis.settings.register_profile(
     "mutation",
@@ -172,7 +175,8 @@ class _Recording:
     """Notes which test executes which line, how long it takes, and whether it passes.
 
     Args:
-        package: the package whose caches are emptied before each test.
+        package: the package whose caches are emptied before each file of tests; before each test takes too long where
+            formats are compiled into a cache.
         modules: imported before the first test, which else alone would execute the lines that an import executes.
         measured: takes the names of the tests that run.
     """
@@ -182,16 +186,23 @@ class _Recording:
         self.unusable: set[str] = set()
         self.startup = math.inf
         self._measured, self._package, self._imports, self._modules = measured, package, modules, 0
-        self._caches: list[Any] = []
+        self._caches: list[Callable[[], None]] = []
+        self._file = ""
+        self.first: set[str] = set()
+        """The tests that ran first after caches had been emptied."""
 
     def _clear_caches(self) -> None:
         """Forget results, so that a line is not only executed by the first of the tests that need it."""
         if len(sys.modules) != self._modules:
             self._modules = len(sys.modules)
             every = [one for one in gc.get_objects() if isinstance(one, functools._lru_cache_wrapper)]
-            self._caches = [one for one in every if str(one.__module__).partition(".")[0] == self._package]
-        for one in self._caches:
-            one.cache_clear()
+            mine = [one for one in every if str(one.__module__).partition(".")[0] == self._package]
+            self._caches = [one.cache_clear for one in mine]
+            for name, module in list(sys.modules.items()):
+                if name.partition(".")[0] == self._package:
+                    self._caches += [store.clear for store in _stores(module)]
+        for clear in self._caches:
+            clear()
 
     def pytest_collection_finish(self) -> None:
         for module in self._imports:
@@ -202,7 +213,11 @@ class _Recording:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self.startup = min(self.startup, time.process_time())
         if self._measured is not None:
-            self._clear_caches()
+            file = item.nodeid.partition("::")[0]
+            if file != self._file:
+                self._file = file
+                self._clear_caches()
+                self.first.add(item.nodeid)
             self._measured.switch_context(item.nodeid)
         return (yield)
 
@@ -380,10 +395,12 @@ class Mutation:
         usable = [name for name in recording.seconds if name not in recording.unusable]
         index = {name: at for at, name in enumerate(usable)} | {"": _IMPORT}
         data = measured.get_data()
+        # What only such tests execute may fill a cache, whose content any other test may examine.
+        fills = recording.first | {""}
         lines = {
             str(Path(file).relative_to(self.root / "src")): {
-                str(line): sorted(index[name] for name in names if name in index)
-                for line, names in data.contexts_by_lineno(file).items()
+                str(line): sorted(index[name] for name in names | ({""} if names <= fills else set()) if name in index)
+                for line, names in ((line, set(names)) for line, names in data.contexts_by_lineno(file).items())
             }
             for file in data.measured_files()
         }
@@ -558,6 +575,14 @@ def _kill(process: int) -> None:
             kill(process, signal.SIGKILL)
     with contextlib.suppress(ChildProcessError):
         os.waitpid(process, 0)
+
+
+def _stores(module: ModuleType) -> Iterator[dict[Any, Any]]:
+    """Yield what a module keeps in variables of its own between calls."""
+    path = Path(str(getattr(module, "__file__", "")))
+    for name in _STORE.findall(path.read_text()) if path.suffix == ".py" else ():
+        store = getattr(module, name)
+        yield store if isinstance(store, dict) else store._entries
 
 
 def _dotted(path: Path) -> str:

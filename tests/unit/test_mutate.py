@@ -153,6 +153,23 @@ def test_a_mutant_is_noticed_by_later_tests_than_the_one_that_imports_or_fills_a
     assert told["survivors"] == []
 
 
+def test_a_mutant_of_what_fills_a_dictionary_is_noticed_by_another_file(project: Path) -> None:
+    stored = LAZY_SOURCE.replace("from functools import lru_cache", "_known: dict[str, int] = {}")
+    stored = stored.replace("@lru_cache\n", "").replace("return WIDTHS", "_known[name] = WIDTHS")
+    stored += "    return _known[name]\n"
+    stored = stored.replace("    _known[name] =", "    if name not in _known:\n        _known[name] =")
+    (project / "src/tiny/sums.py").write_text(stored)
+    first, second = LAZY_TESTS.replace('(width("narrow"), width("wide")) == (11, 21)', 'width("wide") == 21').split(
+        "\ndef test_that_notices"
+    )
+    (project / "tests/test_first.py").write_text(first)
+    (project / "tests/test_sums.py").write_text(f"def test_that_notices{second}")
+    status, output = mutate(project, "--json")
+    assert status == 0, output
+    (told,) = json.loads(output)["modules"]
+    assert [one for one in told["survivors"] if "WIDTHS[name]" in one["before"]] == []
+
+
 def test_mutants_of_the_package_itself_are_noticed() -> None:
     """Pytest loads the package as a plugin, and could so import it without the mutant."""
     command = [sys.executable, "-m", "scripts.mutate", "--modules", "text/identity_cache", "--fresh", "--unconfined"]
