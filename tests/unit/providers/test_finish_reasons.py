@@ -6,6 +6,12 @@ from toolwire import FinishReason
 from toolwire.providers.finish_reasons import WORDS, is_cut, read_reason, write_reason
 
 READ = {
+    "gemini_interactions": {
+        "stop": "completed idle",
+        "tool_calls": "requires_action",
+        "length": "incomplete budget_exceeded requires_continuation",
+        "error": "failed cancelled",
+    },
     "openai_chat": {
         "stop": "stop eos eos_token stop_sequence end_turn",
         "tool_calls": "tool_calls function_call tool_use",
@@ -57,6 +63,7 @@ READ = {
     "ollama": {"stop": "stop load unload", "length": "length"},
 }
 WRITTEN = {
+    "gemini_interactions": "completed requires_action incomplete incomplete failed",
     "openai_chat": "stop tool_calls length content_filter stop",
     "mistral": "stop tool_calls length stop error",
     "openai_responses": "completed completed max_output_tokens content_filter failed",

@@ -77,7 +77,7 @@ def test_only_own_signatures_are_sent_back() -> None:
     assert API.decode_request(body).messages[1].parts[0] == extra
 
 
-def test_user_message_after_results_is_noted() -> None:
+def test_image_of_a_result_is_a_user_message_behind_it() -> None:
     image = ImagePart("QUJD", "image/png")
     history = [
         USER,
@@ -87,7 +87,7 @@ def test_user_message_after_results_is_noted() -> None:
     notes = Notes()
     messages = API.encode_request(history, notes=notes)["messages"]
     assert [message["role"] for message in messages] == ["user", "assistant", "tool", "user"]
-    assert [note.where for note in notes] == ["messages/3"]
+    assert notes == []
 
 
 def test_response_is_decoded() -> None:
