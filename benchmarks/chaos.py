@@ -54,8 +54,8 @@ HUGE = 3_000_000
 """Bytes of an answer that is far too long."""
 BUDGET = Budget(rounds=6, calls=12, tokens=100_000, seconds=5.0)
 FORMATS = ("hermes", "qwen3_coder", "mistral_json", "forge_xml", "llama3_json", "react")
-SIGNED = "bedrock_converse"
-"""Its requests are signed with credentials, unless the transport is offline."""
+WITH_ACCOUNTS = ("bedrock_converse", "anthropic_bedrock", "anthropic_vertex", "azure_deployments")
+"""APIs whose requests need credentials or an account of a cloud, unless the transport is offline."""
 
 Piece = bytes | float | Exception
 """Bytes that come, seconds that pass, or an error."""
@@ -453,7 +453,7 @@ async def run_one(number: int, seed: int) -> Ran:
     """One run, and what is wrong with it."""
     rng = random.Random(f"{seed}.{number}")
     kind = rng.choice(("script", "script", "http", "http", "http", "scripted", "socket"))
-    names = [name for name in toolwire.apis() if name != SIGNED or kind in ("script", "scripted")]
+    names = [name for name in toolwire.apis() if name not in WITH_ACCOUNTS or kind in ("script", "scripted")]
     api = toolwire.get_api(rng.choice(names))
     format = rng.choice(FORMATS) if rng.random() < 0.3 else ""
     answers = Answers(rng, api, format, rng.choice((0.1, 0.5, 0.9)))

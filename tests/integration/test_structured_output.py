@@ -43,6 +43,8 @@ async def run(agent: Agent[Any]) -> list[AgentEvent]:
 def test_every_api_streams_an_output(name: str, mode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    monkeypatch.setenv("OPENAI_API_VERSION", "2026-01-01")
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "project")
     api = toolwire.get_api(name)
     bodies: list[Any] = []
 

@@ -75,7 +75,6 @@ async def mistakes() -> None:
     Client("openai", "m", settings={"temprature": 0.1})  # expect: arg-type | reportArgumentType
     ApiBackend(client, settings={"reasoning_effort": "hard"})  # expect: arg-type | reportArgumentType
     TextBackend(client_source(client))  # expect: call-arg | reportCallIssue
-    Agent(client)  # expect: call-overload | reportArgumentType
     Agent(backend, [add], Budget())  # expect: call-overload | reportArgumentType
     Agent(backend, policy=[Rule("deny")])  # expect: call-overload | reportArgumentType
     Agent(backend, confirm=True)  # expect: call-overload | reportArgumentType

@@ -22,7 +22,7 @@ def stock(item: str) -> int:
         (lambda: AgentConfig(tier="run"), "tier must be a Tier, such as Tier.RUN, or None, not 'run'"),  # type: ignore[arg-type]
         (lambda: AgentConfig(budget={"rounds": 3}), "budget must be a Budget, not dict"),  # type: ignore[arg-type]
         (lambda: AgentConfig(gate="run"), 'gate must be "intent", a TierGate or None'),  # type: ignore[arg-type]
-        (lambda: Agent("claude-sonnet-4-5"), "backend must be a Backend, such as ApiBackend"),  # type: ignore[arg-type]
+        (lambda: Agent(3), "backend must be a Backend, a Client, or text such as"),  # type: ignore[arg-type]
         (lambda: Agent(ScriptedBackend([]), stock), "a list of tools"),  # type: ignore[arg-type]
         (lambda: Agent(ScriptedBackend([]), config={}), "config must be an AgentConfig"),  # type: ignore[arg-type]
         (

@@ -187,8 +187,11 @@ def test_text_mode_of_an_api_instructs_the_model() -> None:
     assert '"people"' in shown(request.messages[-1])
 
 
-NATIVE = {"anthropic_messages", "azure", "bedrock_converse", "openai_chat", "openai_responses", "xai"}
-NO_SCHEMAS = {"deepseek", "moonshot"}
+NATIVE = {
+    *("anthropic_messages", "anthropic_bedrock", "anthropic_vertex", "azure", "azure_deployments"),
+    *("bedrock_converse", "openai_chat", "openai_responses", "xai"),
+}
+NO_SCHEMAS = {"deepseek", "moonshot", "zai"}
 
 
 @pytest.mark.parametrize("with_tools", [False, True])

@@ -36,7 +36,7 @@ class City(BaseModel):
 BERN = City(name="Bern", people=130_000)
 BERN_JSON = '{"name": "Bern", "people": 130000}'
 CALL = ToolCall("final_answer", {"name": "Bern", "people": 130000}, "call_1")
-NO_SCHEMAS = ("deepseek", "moonshot")
+NO_SCHEMAS = ("deepseek", "moonshot", "zai")
 
 
 def client_of(api: str, answers: Sequence[ParsedResponse]) -> tuple[Client, ScriptedTransport]:

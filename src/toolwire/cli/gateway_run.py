@@ -1,0 +1,72 @@
+"""The run of `toolwire serve`: models from a file or from options, served until the process ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolwire.agent.model_pool import LOCAL, Models
+from toolwire.cli.agent_options import DEFAULT_MODEL
+from toolwire.cli.console import say
+from toolwire.cli.open_agent import load_local
+from toolwire.config.gateway_tables import GatewayModelTable, GatewayTable
+from toolwire.config.tables import Configuration, ModelProfile, Tools, load_configuration
+from toolwire.gateway.aiohttp_transport import AiohttpTransport
+from toolwire.gateway.model_loading import ANY_MODEL, load_models
+from toolwire.gateway.serving import ServerOptions, serve
+
+KEYS = "TOOLWIRE_GATEWAY_KEYS"
+"""The environment variable with the keys that clients may send, separated by commas."""
+_PROFILE = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class BackendOptions:
+    """The options of the command that name the backend; see the command."""
+
+    url: str = ""
+    api: str = ""
+    model: str = ""
+    key_env: str = ""
+    text_format: str = ""
+
+
+def serve_file(path: Path) -> None:
+    """Serve the models of a file.
+
+    Raises:
+        ConfigurationError: the file cannot be used, or the server cannot listen.
+        ProviderError: a model on this machine cannot be loaded.
+    """
+    asyncio.run(_serve(load_configuration(path)))
+
+
+def serve_backend(options: BackendOptions, host: str, port: int) -> None:
+    """Serve one backend, or without options a model on this machine; see `serve_file` for the errors."""
+    is_remote = bool(options.url or options.api)
+    name = options.model or (ANY_MODEL if is_remote else DEFAULT_MODEL)
+    profile = ModelProfile(
+        provider=options.api or ("openai_compatible" if options.url else LOCAL),
+        model=name,
+        url=options.url,
+        key_env=options.key_env,
+        tools=Tools(definition_format=options.text_format or None),
+    )
+    # Clients ask for several models, and all of them are this one.
+    models = {name: GatewayModelTable(profile=_PROFILE) for name in dict.fromkeys((name, ANY_MODEL))}
+    table = GatewayTable(host=host, port=port, models=models)
+    asyncio.run(_serve(Configuration(profiles={_PROFILE: profile}, gateway=table)))
+
+
+async def _serve(configuration: Configuration) -> None:
+    table = configuration.gateway
+    keys = tuple(key.strip() for key in os.environ.get(KEYS, "").split(",") if key.strip())
+    options = ServerOptions(table.host, table.port, keys, table.hosts, table.origins, table.max_body << 20, table.grace)
+
+    def ready(url: str) -> None:
+        say(f"toolwire: serving at {url} (OpenAI: {url}/v1, others: {url})", "")
+
+    async with AiohttpTransport() as transport, Models(load=load_local, transport=transport) as models:
+        await serve(await load_models(configuration, models), options, ready=ready)
