@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from toolwire.client.client import Client
 from toolwire.errors import ProviderError
 from toolwire.events import collect
 from toolwire.messages import Message, ParsedResponse
 from toolwire.providers.request import Note, Notes
 from toolwire.tools import ToolDefinition
+
+if TYPE_CHECKING:
+    from toolwire.client.client import Client  # not imported at run time: help on probes needs no HTTP
 
 SEED = "probe"
 """The `id_seed` of each request, by which ids that the server did not send are recognized."""
