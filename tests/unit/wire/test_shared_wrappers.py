@@ -12,7 +12,7 @@ from toolwire import parse
 from toolwire.wire import FORMATS
 from toolwire.wire.compiled_format import compile_format
 from toolwire.wire.format_registry import all_formats
-from toolwire.wire.shared_wrappers import with_shared_shapes
+from toolwire.wire.shared_wrappers import after_first_call, with_shared_shapes
 from toolwire.wire.syntax import Call, JsonCall, Lit, Name, OneOf, WireFormat
 
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]
@@ -175,3 +175,12 @@ def test_message_of_several_pieces_of_json_is_several_calls(
 def test_separator_that_separates_no_calls_is_content(behind: str) -> None:
     read = parse(f"{_OBJECT % 1}{behind}", tools=TOOLS)
     assert ([call.arguments for call in read.tool_calls], read.content) == ([{"a": "1"}], behind)
+
+
+@pytest.mark.parametrize("format", [wire for wire in FORMATS if not wire.markers], ids=lambda wire: wire.name)
+def test_after_a_call_without_markers_calls_of_marked_formats_are_read_too(format: WireFormat) -> None:
+    later = after_first_call(format, FORMATS)
+    assert later.blocks[: len(format.blocks)] == format.blocks
+    assert len(later.blocks) > len(format.blocks)
+    expected = (format.at, format.fences) if format.at == "anywhere" else ("markers", True)
+    assert (later.at, later.fences) == expected
