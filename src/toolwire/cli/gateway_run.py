@@ -15,7 +15,7 @@ from toolwire.config.gateway_tables import GatewayModelTable, GatewayTable
 from toolwire.config.tables import Configuration, ModelProfile, Tools, load_configuration
 from toolwire.gateway.aiohttp_transport import AiohttpTransport
 from toolwire.gateway.model_loading import ANY_MODEL, load_models
-from toolwire.gateway.serving import ServerOptions, serve
+from toolwire.gateway.serving import ServerOptions, new_event_loop, serve
 
 KEYS = "TOOLWIRE_GATEWAY_KEYS"
 """The environment variable with the keys that clients may send, separated by commas."""
@@ -40,7 +40,7 @@ def serve_file(path: Path) -> None:
         ConfigurationError: the file cannot be used, or the server cannot listen.
         ProviderError: a model on this machine cannot be loaded.
     """
-    asyncio.run(_serve(load_configuration(path)))
+    _run(load_configuration(path))
 
 
 def serve_backend(options: BackendOptions, host: str, port: int) -> None:
@@ -57,7 +57,12 @@ def serve_backend(options: BackendOptions, host: str, port: int) -> None:
     # Clients ask for several models, and all of them are this one.
     models = {name: GatewayModelTable(profile=_PROFILE) for name in dict.fromkeys((name, ANY_MODEL))}
     table = GatewayTable(host=host, port=port, models=models)
-    asyncio.run(_serve(Configuration(profiles={_PROFILE: profile}, gateway=table)))
+    _run(Configuration(profiles={_PROFILE: profile}, gateway=table))
+
+
+def _run(configuration: Configuration) -> None:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(_serve(configuration))
 
 
 async def _serve(configuration: Configuration) -> None:

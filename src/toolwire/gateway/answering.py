@@ -11,7 +11,7 @@ from typing import Any
 from toolwire.errors import ProviderError
 from toolwire.events import collect
 from toolwire.gateway.client_apis import ClientApi
-from toolwire.gateway.failures import INTERNAL, UNREACHABLE, GatewayFailure
+from toolwire.gateway.failures import INTERNAL, UNAVAILABLE, UNREACHABLE, GatewayFailure
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, Upstream
 
 Send = Callable[[Any], Awaitable[None]]
@@ -44,6 +44,8 @@ class Reply:
         self._sign: asyncio.Task[None] | None = None
         self.begun = False
         self.ended = False
+        self.stopping = False
+        """True if the server ends this answer, so that the cancellation of its task means only that."""
 
     async def whole(self, status: int, body: bytes, media_type: str, headers: Mapping[str, str] | None = None) -> None:
         """Send the whole response."""
@@ -132,11 +134,30 @@ async def answer_stream(question: Question, upstreams: Iterator[Upstream], reply
                     async for piece in _encoded(question, answer):
                         await reply.piece(piece)
             await reply.end()
-    except (GatewayFailure, ProviderError) as error:
-        failure = error if isinstance(error, GatewayFailure) else GatewayFailure(UNREACHABLE, str(error))
+    except (GatewayFailure, ProviderError, asyncio.CancelledError) as error:
+        if isinstance(error, asyncio.CancelledError):
+            if not take_back_cancellation(reply):
+                raise
+            failure = server_ends()
+        else:
+            failure = error if isinstance(error, GatewayFailure) else GatewayFailure(UNREACHABLE, str(error))
         if not reply.begun:
             raise failure from error
         await _fail(question, reply, failure)
+
+
+def server_ends() -> GatewayFailure:
+    """Return the failure of an answer that the end of the server interrupts."""
+    return GatewayFailure(UNAVAILABLE, "the gateway is shutting down: send the request again")
+
+
+def take_back_cancellation(reply: Reply) -> bool:
+    """Return whether the current task was cancelled only to end this answer; it is then no longer cancelled."""
+    if not reply.stopping:
+        return False
+    reply.stopping = False
+    task = asyncio.current_task()
+    return task is not None and task.uncancel() == 0
 
 
 async def _fail(question: Question, reply: Reply, failure: GatewayFailure) -> None:

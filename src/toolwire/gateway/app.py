@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from starlette.routing import Route, Router
 
 from toolwire.gateway.access import Access
-from toolwire.gateway.answering import ClientLeft, Receive, Reply, Send
+from toolwire.gateway.answering import ClientLeft, Receive, Reply, Send, server_ends, take_back_cancellation
 from toolwire.gateway.client_apis import CHAT, ClientApi
 from toolwire.gateway.client_calls import ClientCall, Services
 from toolwire.gateway.failures import INTERNAL, NOT_FOUND, GatewayFailure
@@ -34,6 +37,7 @@ class Gateway:
     def __init__(self, models: ModelTable, *, access: Access | None = None, max_body: int = MAX_BODY) -> None:
         self.access = access or Access()
         self.services = Services(models, max_body)
+        self._answers: dict[asyncio.Task[Any], Reply] = {}
         routes = [
             Route(path, _Endpoint(self, route.client_api, route.handle), methods=list(route.methods))
             for route in ROUTES
@@ -46,6 +50,23 @@ class Gateway:
         if scope["type"] != "http":
             return
         await self._router(scope, receive, send)
+
+    @contextmanager
+    def answering(self, reply: Reply) -> Iterator[None]:
+        """Take part in `end_answers` within the block."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._answers[task] = reply
+        try:
+            yield
+        finally:
+            del self._answers[task]
+
+    def end_answers(self) -> None:
+        """End all running answers with an error, because the server ends."""
+        for task, reply in self._answers.items():
+            reply.stopping = True
+            task.cancel()
 
 
 async def _nothing(call: ClientCall) -> None:
@@ -67,7 +88,7 @@ class _Endpoint:
         query = scope["query_string"].decode("latin-1")
         path = scope.get("path_params", {})
         call = ClientCall(self._gateway.services, self._client_api, path, headers, query, receive, reply, id)
-        with capture_errors() as captured:
+        with capture_errors() as captured, self._gateway.answering(reply):
             try:
                 self._gateway.access.check(headers, query)
                 await self._handle(call)
@@ -75,6 +96,10 @@ class _Endpoint:
                 await self._refuse(reply, failure)
             except (ClientLeft, ConnectionError):
                 return
+            except asyncio.CancelledError:
+                if not take_back_cancellation(reply):
+                    raise
+                await self._refuse(reply, server_ends())
         if captured.error is not None:
             LOG.error("the request %s to %s failed", id, scope["path"], exc_info=captured.error)
             if not reply.begun:

@@ -16,6 +16,8 @@ from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.questions import Question
 from toolwire.gateway.request_body import MAX_BODY, read_object
 
+MAX_MODEL_NAME = 500
+"""Maximum length of the name of a model, in characters: names are looked for in patterns, and are remembered."""
 _STORED_ELSEWHERE = ("previous_response_id", "conversation")
 """Members of a request that stand for a conversation which its provider has stored."""
 
@@ -86,6 +88,8 @@ class ClientCall:
         model = model or request.model
         if not model:
             raise GatewayFailure(INVALID, "the request names no model")
+        if len(model) > MAX_MODEL_NAME:
+            raise GatewayFailure(INVALID, f"the name of the model has more than {MAX_MODEL_NAME} characters")
         if stream is None:
             stream = request.stream if "stream" in body else self.client_api.streams_by_default
         created = int(time.time())

@@ -87,7 +87,7 @@ class ClientTools:
         """Offer a tool of the client's API as functions; return False for one that the client does not run."""
         match tool.get("type"):
             case "namespace":
-                members = [member for member in tool.get("tools") or () if isinstance(member, Mapping)]
+                members = _objects_in(tool.get("tools"))
                 was_read = [self._read(member, str(tool.get("name") or "")) for member in members]
                 return any(was_read)
             case "tool_search" if tool.get("execution") == "client":
@@ -193,8 +193,12 @@ def _references_of(result: ToolResult) -> Iterator[str]:
 def _tools_of_result(result: ToolResult) -> list[Mapping[str, Any]]:
     """Return the tools that a search of the client came back with."""
     output = result.extra.data.get("tool_search_output") if result.extra is not None else None
-    tools = output.get("tools") if isinstance(output, Mapping) else None
-    return [tool for tool in tools or () if isinstance(tool, Mapping)]
+    return _objects_in(output.get("tools")) if isinstance(output, Mapping) else []
+
+
+def _objects_in(value: Any) -> list[Mapping[str, Any]]:
+    """Return the objects of a list; none if a client sends another value in its place."""
+    return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
 def _tools_in(message: Message) -> Iterator[Mapping[str, Any]]:
@@ -203,7 +207,7 @@ def _tools_in(message: Message) -> Iterator[Mapping[str, Any]]:
         if isinstance(part, ToolResult):
             yield from _tools_of_result(part)
         elif isinstance(part, OpaquePart) and _has_tools(part):
-            yield from (tool for tool in part.data.get("tools") or () if isinstance(tool, Mapping))
+            yield from _objects_in(part.data.get("tools"))
 
 
 def _has_tools(part: OpaquePart) -> bool:

@@ -12,6 +12,7 @@ import uvicorn
 from toolwire.errors import ConfigurationError
 from toolwire.gateway.access import Access
 from toolwire.gateway.app import Gateway
+from toolwire.gateway.bounded_connections import bounded_protocol
 from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.request_body import MAX_BODY
 from toolwire.runtime.local_http import is_loopback, listen, own_hosts
@@ -19,6 +20,10 @@ from toolwire.runtime.local_http import is_loopback, listen, own_hosts
 PORT = 4100
 GRACE = 30
 """Seconds that running answers have to finish when the server ends."""
+
+
+_LAST_WORDS = 5
+"""Seconds that answers have, after the grace, to send the error that ends them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +47,15 @@ class ServerOptions:
     origins: tuple[str, ...] = ()
     max_body: int = MAX_BODY
     grace: int = GRACE
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """Return a new event loop: of uvloop where it is installed, because each piece of a stream costs less there."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 async def serve(
@@ -74,6 +88,22 @@ async def serve(
         listener.close()
 
 
+class _Server(uvicorn.Server):
+    """A server that ends its running answers some time after it has been told to end."""
+
+    def __init__(self, config: uvicorn.Config, gateway: Gateway, grace: float) -> None:
+        super().__init__(config)
+        self._gateway = gateway
+        self._grace = grace
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        timer = asyncio.get_running_loop().call_later(self._grace, self._gateway.end_answers)
+        try:
+            await super().shutdown(sockets)
+        finally:
+            timer.cancel()
+
+
 async def _run(
     gateway: Gateway, listener: socket.socket, options: ServerOptions, ready: Callable[[str], None] | None
 ) -> None:
@@ -86,9 +116,11 @@ async def _run(
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=options.grace,
+        http=bounded_protocol(),
+        # The gateway itself ends answers after the grace; this only frees what does not end even then.
+        timeout_graceful_shutdown=options.grace + _LAST_WORDS,
     )
-    server = uvicorn.Server(config)
+    server = _Server(config, gateway, options.grace)
     serving = asyncio.create_task(server.serve(sockets=[listener]))
     try:
         while not server.started and not serving.done():

@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from toolwire.client.client import Client
 from toolwire.client.exchange import HttpAnswer
 from toolwire.client.response_body import MAX_ERROR_BODY, MAX_STREAM, beginning, error_message, json_of, limited
-from toolwire.errors import ProviderError, ToolwireError
+from toolwire.errors import ConfigurationError, ProviderError, ToolwireError
 from toolwire.events import Event, replay
 from toolwire.gateway.client_tools import ClientTools
 from toolwire.gateway.failures import INVALID, UNREACHABLE, GatewayFailure, backend_failure
@@ -80,8 +80,8 @@ class ApiUpstream:
         """See `Upstream`."""
         model = self._model or question.model
         passed = self.passes_on(question)
-        backend_request = _BackendRequest(question, self._client.api.kind)
         try:
+            backend_request = _BackendRequest(question, self._client.api.kind)
             if passed:
                 body = {**question.body, "model": model} if "model" in question.body else question.body
             else:
@@ -99,7 +99,7 @@ class ApiUpstream:
                     yield PassedAnswer(media_type, limited(answer.body, MAX_STREAM, answer.status))
                 else:
                     yield EventAnswer((self._streamed if question.stream else self._whole)(answer, backend_request))
-        except ProviderError as error:
+        except (ProviderError, ConfigurationError) as error:
             raise GatewayFailure(UNREACHABLE, f"{self.name}: {error}") from error
 
     async def _streamed(self, answer: HttpAnswer, backend_request: _BackendRequest) -> AsyncIterator[Sequence[Event]]:
@@ -167,7 +167,10 @@ class TextUpstream:
     async def open(self, question: Question) -> AsyncGenerator[Answer]:
         """See `Upstream`."""
         options = StreamOptions(id_seed=question.id, notes=question.notes)
-        backend_request = _BackendRequest(question, "")
+        try:
+            backend_request = _BackendRequest(question, "")
+        except ToolwireError as error:
+            raise GatewayFailure(INVALID, str(error)) from error
         async with aclosing(self._backend.stream(backend_request.request, options)) as events:
             # The first event is waited for here: until it is there, another model may answer instead.
             try:

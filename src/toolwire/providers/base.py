@@ -32,6 +32,7 @@ from toolwire.messages import Content, FinishReason, Message, ParsedResponse, Pa
 from toolwire.providers.cache_marks import MarkForm, with_marks
 from toolwire.providers.framing import Frame, Framing, ServerSentEvents, sse
 from toolwire.providers.identifiers import ANY, Alphabet, own_names
+from toolwire.providers.member_types import check_member_types
 from toolwire.providers.message_parts import Json, note_dropped
 from toolwire.providers.output_schema import OutputSchema
 from toolwire.providers.output_support import OutputSupport
@@ -302,11 +303,13 @@ class ProviderApi(ABC):
         """
         data = as_dict(body)
         try:
-            return self.read_request(data)
+            request = self.read_request(data)
         except UNREADABLE as error:
             raise DefinitionError(
                 f"the body is not a request of {self.name}: {type(error).__name__} {error}"
             ) from error
+        check_member_types(request)
+        return request
 
     def _request_of(self, body: Json, messages: Iterable[Message], **fields: Any) -> ChatRequest:
         """Return the request that a body stands for; `fields` replace what the common members say."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from toolwire.wire.answer_shares import FormShare, form_shares, measured_answers, nearest_format, plain_name
 from toolwire.wire.format_registry import AUTO, all_formats, get_format
@@ -254,6 +255,7 @@ def profile(name: str) -> Profile:
     )
 
 
+@lru_cache(maxsize=256)
 def _family_of(name: str) -> tuple[_Family | None, str]:
     """Return the family of a model and the part of the name that says so, or None and ""."""
     plain = plain_name(name)

@@ -1,0 +1,152 @@
+"""The gateway's server on a real socket: bounded heads, and answers that the end of the server interrupts."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from tests.simulated_time import SimulatedTimeLoop
+from tests.unit.gateway.gateway_calls import CLIENTS, Got, Scripted, asked, gateway, request
+
+from toolwire import ContentDelta
+from toolwire.gateway import bounded_connections
+from toolwire.gateway.model_table import ModelTable, ServedModel
+from toolwire.gateway.serving import ServerOptions, serve
+from toolwire.runtime.local_http import listen
+
+FOREVER = 3600.0
+
+
+@asynccontextmanager
+async def served(*, grace: int = 0) -> AsyncIterator[tuple[int, asyncio.Task[None], Scripted]]:
+    """Serve a model that says one word and then nothing; yield the port, the server's task and the model."""
+    upstream = Scripted([ContentDelta("one")], FOREVER)
+    port: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    models = ModelTable([ServedModel("*", (upstream,))])
+    options = ServerOptions(port=0, grace=grace)
+    server = asyncio.create_task(serve(models, options, ready=lambda url: port.set_result(int(url.rsplit(":", 1)[1]))))
+    try:
+        yield await port, server, upstream
+    finally:
+        server.cancel()
+        await asyncio.wait({server})
+
+
+def converse(talk: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[bytes]]) -> bytes:
+    """Return what a client receives that talks to a server of its own."""
+
+    async def run() -> bytes:
+        async with served() as (port, _, _):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                async with asyncio.timeout(20):
+                    return await talk(reader, writer)
+            finally:
+                writer.close()
+
+    return asyncio.run(run())
+
+
+def test_a_head_that_is_too_large_is_refused_before_it_is_complete() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        writer.write(b"GET /health HTTP/1.1\r\n")
+        writer.write(b"x-a: %s\r\n" % (b"a" * 60_000))
+        await writer.drain()
+        await asyncio.sleep(0.2)  # The last bytes arrive alone, so that none are unread when the connection ends.
+        writer.write(b"x-b: %s\r\n" % (b"b" * 8_000))
+        return await reader.read()
+
+    assert converse(talk).startswith(b"HTTP/1.1 431 ")
+
+
+@pytest.mark.parametrize("beginning", [b"", b"GET /health HTTP/1.1\r\nhost: "])
+def test_a_connection_without_a_request_is_closed(beginning: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_connections, "HEAD_SECONDS", 0.1)
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        writer.write(beginning)
+        return await reader.read()
+
+    assert converse(talk) == b""
+
+
+def test_a_connection_serves_several_requests_within_the_bounds_of_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_connections, "HEAD_SECONDS", 0.3)
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        port = writer.get_extra_info("peername")[1]
+        answers = b""
+        for _ in range(4):
+            writer.write(b"GET /health HTTP/1.1\r\nhost: 127.0.0.1:%d\r\nx-a: %s\r\n\r\n" % (port, b"a" * 30_000))
+            answers += await reader.readuntil(b'"}')
+            await asyncio.sleep(0.15)
+        return answers
+
+    assert converse(talk).count(b"200 OK") == 4
+
+
+def test_small_writes_of_a_server_do_not_wait_for_acknowledgements() -> None:
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_the_end_of_the_server_ends_a_stream_with_an_error() -> None:
+    async def run() -> bytes:
+        async with served() as (port, server, upstream):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            path, body = asked("messages", stream=True)
+            data = json.dumps(body).encode()
+            head = f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-length: {len(data)}\r\n\r\n"
+            writer.write(head.encode() + data)
+            async with asyncio.timeout(20):
+                begun = await reader.readuntil(b"one")
+                server.cancel()
+                rest = await reader.read()
+                await asyncio.wait({server})
+            assert upstream.closed == 1
+            writer.close()
+            return begun + rest
+
+    answer = asyncio.run(run())
+    assert b"event: error" in answer and b"shutting down" in answer
+    assert answer.endswith(b"0\r\n\r\n")
+    assert b"message_stop" not in answer
+
+
+def ended_after(seconds: float, path: str, body: object, *groups: object) -> tuple[Got, Scripted]:
+    upstream = Scripted(*groups)  # type: ignore[arg-type]
+    app = gateway(upstream)
+
+    async def run() -> Got:
+        asyncio.get_running_loop().call_later(seconds, app.end_answers)
+        return await request(app, path, body)
+
+    with asyncio.Runner(loop_factory=SimulatedTimeLoop) as runner:
+        return runner.run(run()), upstream
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("api", CLIENTS)
+def test_an_answer_that_has_not_begun_is_refused_when_the_server_ends(api: str, stream: bool) -> None:
+    path, body = asked(api, stream=stream)
+    got, upstream = ended_after(3, path, body, FOREVER)
+    assert got.status == 503
+    assert b"shutting down" in got.body
+    assert upstream.closed == 1
+
+
+@pytest.mark.parametrize("api", CLIENTS)
+def test_a_stream_that_has_begun_ends_with_the_error_of_its_api(api: str) -> None:
+    path, body = asked(api, stream=True)
+    got, upstream = ended_after(3, path, body, [ContentDelta("one")], FOREVER)
+    assert got.status == 200
+    assert b"one" in got.pieces[0][1] + got.pieces[1][1]
+    assert b"shutting down" in got.pieces[-2][1] and b"error" in got.pieces[-2][1]
+    assert got.pieces[-1][0] == pytest.approx(3)
+    assert upstream.closed == 1

@@ -1,0 +1,124 @@
+"""Bodies with values of the wrong type in each of their places: no request makes the gateway fail."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from tests.unit.gateway.gateway_calls import asked, gateway, request
+
+from toolwire import Client
+from toolwire.client.exchange import HttpAnswer, HttpRequest
+from toolwire.gateway.upstreams import ApiUpstream
+
+WRONG: tuple[Any, ...] = (None, 1e308, "a]", [], {}, [[]], {"type": []})
+"""Values that are of the wrong type in most places."""
+
+CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+TURNS: dict[str, dict[str, Any]] = {
+    "chat": {
+        "tool_choice": {"type": "function", "function": {"name": "get_weather"}},
+        "messages": [
+            {"role": "assistant", "tool_calls": [CALL]},
+            {"role": "tool", "tool_call_id": "1", "content": "rain"},
+        ],
+    },
+    "responses": {
+        "tools": [{"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "g", "parameters": {}}]}],
+        "input": [
+            {"type": "function_call", "call_id": "1", "name": "g", "arguments": "{}", "namespace": "n"},
+            {"type": "function_call_output", "call_id": "1", "output": "rain"},
+            {"type": "tool_search_output", "call_id": "3", "tools": [{"type": "function", "name": "z"}]},
+            {"type": "additional_tools", "role": "developer", "tools": [{"type": "function", "name": "q"}]},
+        ],
+    },
+    "messages": {
+        "tool_choice": {"type": "tool", "name": "get_weather"},
+        "messages": [
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "rain"}]},
+        ],
+    },
+    "gemini": {
+        "contents": [
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"a": 1}}}]},
+        ]
+    },
+    "ollama": {
+        "messages": [
+            {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]},
+            {"role": "tool", "tool_name": "f", "content": "rain"},
+        ]
+    },
+}  # fmt: skip
+
+
+class Refusing:
+    """A transport whose server refuses every request."""
+
+    @asynccontextmanager
+    async def open(self, request: HttpRequest) -> AsyncIterator[HttpAnswer]:
+        async def body() -> AsyncIterator[bytes]:
+            yield b'{"error": {"message": "no"}}'
+
+        yield HttpAnswer(400, {"content-type": "application/json"}, body())
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of each value inside of a value."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield (*path, key)
+        yield from places(inner, (*path, key))
+
+
+def spoiled(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the body with each wrong value in each place, and without each place."""
+    for *parents, last in places(body):
+        for value in (*WRONG, Ellipsis):
+            other = copy.deepcopy(body)
+            at: Any = other
+            for key in parents:
+                at = at[key]
+            if value is Ellipsis:
+                del at[last]
+            else:
+                at[last] = value
+            yield other
+
+
+@pytest.mark.parametrize(
+    ("api", "behind"),
+    [
+        ("chat", "anthropic_messages"),
+        ("responses", "openai_chat"),
+        ("messages", "openai_chat"),
+        ("messages", "cohere"),
+        ("gemini", "openai_responses"),
+        ("ollama", "gemini"),
+    ],
+)
+def test_no_wrong_value_makes_the_gateway_fail(api: str, behind: str) -> None:
+    path, body = asked(api)
+    client = Client(behind, "m", key="sk-secret-0123456789", base_url="https://backend.example", transport=Refusing())
+    app = gateway(ApiUpstream(client, model="m"))
+
+    async def run() -> list[tuple[int, dict[str, Any]]]:
+        found = []
+        for wrong in spoiled({**body, **TURNS[api]}):
+            got = await request(app, path, json.dumps(wrong).encode())
+            if got.status != 400 and not (got.status == 404 and "model" not in wrong):
+                found.append((got.status, wrong))
+            assert b"sk-secret" not in got.body
+        return found
+
+    assert asyncio.run(run()) == []
