@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
@@ -11,6 +13,7 @@ from types import NoneType
 from typing import TypeVar
 
 from toolwire._surface import check_number, check_type
+from toolwire.agent.answer_queue import AnswerQueue
 from toolwire.agent.prices import FREE, ModelPrices, Prices
 from toolwire.execution.tool_context import BudgetLeft
 from toolwire.messages import Usage
@@ -18,6 +21,23 @@ from toolwire.text.suggest import suggests_keywords
 
 LAST_SECONDS = 60.0
 """Seconds for the last answer, once the seconds of the run are used up."""
+ANSWER_TOKENS = 4096
+"""Length that an answer is expected to have, in tokens, if the settings of the agent do not limit it."""
+MOST_TOKENS = 100_000_000
+"""Maximum number of tokens that is believed of one answer; no model reads a tenth of it."""
+
+
+class BudgetUsedUp(Exception):
+    """A budget was used up before the model could be asked, or while it answered; the message says which."""
+
+
+def is_believable(usage: Usage | None) -> bool:
+    """Return whether a model has reported tokens: some, and neither negative nor impossibly large numbers of them."""
+    if usage is None:
+        return False
+    counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens)
+    # A negative count would give back what a run has used, and a huge one would hide it.
+    return min(counts) >= 0 and max(counts) <= MOST_TOKENS and usage.input_tokens + usage.output_tokens > 0
 
 
 @suggests_keywords
@@ -25,8 +45,10 @@ LAST_SECONDS = 60.0
 class Budget:
     """Limits of what a run may use; None for no limit.
 
-    When a budget is used up, the model is asked for one last answer. Tokens and money are counted when an answer ends,
-    so the answer that uses them up is complete.
+    When a budget is used up, the model is asked for one last answer; a member of a team is not if it is a budget of its
+    coordinator. Tokens and money are counted when an answer ends, so the answer that uses them up is complete. Members
+    that work at the same time ask their models only while there is room for all their answers, else one by one: for the
+    prompt and `max_tokens` of the agent's settings (4096 without it), and at least for the largest answer so far.
 
     Attributes:
         rounds: requests to the model, including the one for the last answer. Members of a team count their own.
@@ -138,6 +160,24 @@ class Spending:
         return self.money + sum(spending.total_money for nested in self._open_calls for spending in nested)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class ExpectedCost:
+    """The most that an answer is expected to use.
+
+    Attributes:
+        tokens: tokens read and written.
+        money: cost of these tokens.
+    """
+
+    tokens: int = 0
+    money: float = 0.0
+
+
+_HAS_ROOM: ContextVar[bool] = ContextVar("toolwire_has_room", default=False)
+"""True inside an answer for which there is room: a model may itself be a program that runs agents, and those would wait
+for the answer that waits for them."""
+
+
 class RunLimits:
     """The limits of one run, counted from the moment at which this is made.
 
@@ -163,6 +203,9 @@ class RunLimits:
         self.clock = clock
         self._parent = parent
         self._began = clock()
+        self._queue: AnswerQueue = AnswerQueue() if parent is None else parent._queue
+        self._expected: list[ExpectedCost] = []  # of the answers that are being written, in this run or one inside it
+        self._largest = ExpectedCost()  # of these answers so far
 
     @property
     def limits_money(self) -> bool:
@@ -181,15 +224,82 @@ class RunLimits:
     def exceeded(self) -> str:
         """Return which budget is used up, in words; "" if none is."""
         self.spending.seconds = self.seconds
-        return self.budget.exceeded(self.spending) or self._parent_exceeded()
+        return self.budget.exceeded(self.spending) or self.parent_exceeded()
 
     def shared_exceeded(self) -> str:
         """Return which budget that nested runs use too is used up, in words; "" if none is."""
         self.spending.seconds = self.seconds
-        return self.budget.shared_exceeded(self.spending) or self._parent_exceeded()
+        return self.budget.shared_exceeded(self.spending) or self.parent_exceeded()
 
-    def _parent_exceeded(self) -> str:
+    def parent_exceeded(self) -> str:
+        """Return which budget of a run around this one is used up, in words; "" if none is."""
         return "" if self._parent is None else self._parent.shared_exceeded()
+
+    @property
+    def reserves(self) -> bool:
+        """True if answers use a budget of tokens or money, in which there must be room for them."""
+        return bool(self._reserving(last=False))
+
+    def _reserving(self, *, last: bool) -> list[RunLimits]:
+        """Return the limits that an answer must have room in: those of tokens or money, here and around this run.
+
+        The last answer is asked for when those of the run itself are used up, so only those around it count.
+        """
+        above = [] if self._parent is None else self._parent._reserving(last=False)
+        limited = self.budget.tokens is not None or self.budget.money is not None
+        return [self, *above] if limited and not last else above
+
+    @asynccontextmanager
+    async def room_for(self, expected: ExpectedCost, *, last: bool = False) -> AsyncIterator[None]:
+        """Wait until the budgets have room for an answer, and keep that room until the answer is counted.
+
+        There is always room for one answer, however large it is, while a budget is not used up.
+
+        Args:
+            expected: what the answer may use.
+            last: whether it is the last answer of the run, which may exceed the run's own budget.
+
+        Raises:
+            BudgetUsedUp: a budget was used up, also that of seconds, before there was room.
+        """
+        levels = self._reserving(last=last)
+        if not levels or _HAS_ROOM.get():
+            yield
+            return
+
+        def admit() -> bool:
+            if used_up := self.parent_exceeded() if last else self.shared_exceeded():
+                raise BudgetUsedUp(used_up)
+            has_room = all(level._has_room(expected) for level in levels)
+            if has_room:
+                for level in levels:
+                    level._expected.append(expected)
+            return has_room
+
+        left = self.seconds_left()
+        try:
+            await self._queue.wait(admit, max(left or 0.0, self.budget.last_seconds) if last else left)
+        except TimeoutError:
+            raise BudgetUsedUp("the time to wait for other members") from None
+        token = _HAS_ROOM.set(True)
+        tokens, money = self.spending.tokens, self.spending.total_money
+        try:
+            yield
+        finally:
+            _HAS_ROOM.reset(token)
+            spent = ExpectedCost(self.spending.tokens - tokens, self.spending.total_money - money)
+            for level in levels:
+                level._expected.remove(expected)
+                level._largest = _at_least(level._largest, spent)
+            self._queue.call_next()
+
+    def _has_room(self, expected: ExpectedCost) -> bool:
+        if not self._expected:
+            return True
+        answers = [_at_least(cost, self._largest) for cost in (*self._expected, expected)]
+        left = self.left()
+        has_tokens = left.tokens is None or sum(answer.tokens for answer in answers) <= left.tokens
+        return has_tokens and (left.money is None or sum(answer.money for answer in answers) <= left.money)
 
     def seconds_left(self) -> float | None:
         """Return the seconds that are left, at least 0; None if there is no limit."""
@@ -224,3 +334,8 @@ _Number = TypeVar("_Number", int, float)
 def _least(first: _Number | None, second: _Number | None) -> _Number | None:
     """Return the smaller limit; None if there is none."""
     return second if first is None else first if second is None else min(first, second)
+
+
+def _at_least(cost: ExpectedCost, least: ExpectedCost) -> ExpectedCost:
+    """Return the larger tokens, and the larger money."""
+    return ExpectedCost(max(cost.tokens, least.tokens), max(cost.money, least.money))

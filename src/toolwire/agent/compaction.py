@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
+from toolwire.agent.budget import ANSWER_TOKENS, BudgetUsedUp, ExpectedCost, is_believable
 from toolwire.agent.history import conversation_tokens, shorten_old_results, split_steps
 from toolwire.agent.prices import prices_of
 from toolwire.agent.run_context import RunContext
@@ -62,8 +63,11 @@ async def compact(messages: Sequence[Message], room: int, context: RunContext, b
         division = _divide(messages, summarize.keep)
         if division.older:
             try:
-                summary = await _summary(division.older, room, summarize, context, backend)
-            except ProviderError as error:
+                # The run's own budget may be used up: its last answer needs a conversation that fits, too.
+                expected = _expected(division.older, summarize, context, backend)
+                async with context.limits.room_for(expected, last=True):
+                    summary = await _summary(division.older, room, summarize, context, backend)
+            except (BudgetUsedUp, ProviderError) as error:
                 problem = str(error)
         if summary:
             note = Message("user", (TextPart(f"{SUMMARY}\n{summary}"),))
@@ -82,6 +86,14 @@ def _divide(messages: Sequence[Message], keep: int) -> _Division:
     # The user's last message stays in the user's words, since everything after it is the work on it.
     request = [older.pop(last_user)] if 0 <= last_user < len(older) else []
     return _Division(head, list(chain(*older)), list(chain(*request, *newer)))
+
+
+def _expected(messages: Sequence[Message], summarize: Summarize, context: RunContext, backend: Backend) -> ExpectedCost:
+    """Return the most that a summary is expected to use."""
+    model = next(single_models(summarize.backend or backend))
+    prices = prices_of(model, context.config.budget.prices, limited=context.limits.limits_money)
+    usage = Usage(conversation_tokens(messages), ANSWER_TOKENS, estimated=True)
+    return ExpectedCost(usage.input_tokens + usage.output_tokens, prices.cost_of(usage))
 
 
 async def _summary(
@@ -110,7 +122,7 @@ async def _summary(
     finally:
         response = collect(events)
         usage = response.usage
-        if events and (usage is None or usage.input_tokens + usage.output_tokens == 0):
+        if events and not is_believable(usage):
             written = estimate_tokens(len(response.content))
             usage = Usage(conversation_tokens(prompt), written, estimated=True)
         # The tokens of a summary that failed were paid too.

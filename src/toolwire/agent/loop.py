@@ -12,14 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from toolwire.agent.budget import RunLimits
+from toolwire.agent.budget import BudgetUsedUp, RunLimits
 from toolwire.agent.call_examples import call_examples, call_text
 from toolwire.agent.compaction import compact
 from toolwire.agent.deferral import Deferral
 from toolwire.agent.history import answer_parts, called_tools
 from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.journal import RecordedAnswer, RunRecorder
-from toolwire.agent.model_turn import ModelTurn, OutOfTime
+from toolwire.agent.model_turn import ModelTurn
 from toolwire.agent.output import AcceptedOutput, RunOutput, check_no_tool
 from toolwire.agent.pending import PendingApprovals
 from toolwire.agent.prices import check_prices
@@ -250,6 +250,8 @@ class Run:
             recorded = None if self._recorder is None else self._recorder.answer(spending.rounds + 1)
             # A recorded answer keeps its place in the run, whatever has become of the budgets since.
             exhausted = (self._repetition or limits.exceeded()) if recorded is None else recorded.exhausted
+            if recorded is None and (above := limits.parent_exceeded()):  # the last answer is the coordinator's
+                return self._ended("budget", "", f"{above} is used up")
             spending.rounds += 1
             turn = self._model_turn.begin(spending.rounds, last=bool(exhausted))
             if recorded is not None:
@@ -259,7 +261,7 @@ class Run:
                 return await self._last_answer(turn, recorded, exhausted)
             try:
                 answer = await self._next_answer(turn, recorded)
-            except OutOfTime:
+            except BudgetUsedUp:
                 # The pieces that were streamed are not an answer. The round begins anew, now as the last one.
                 spending.rounds -= 1
                 continue
@@ -310,12 +312,11 @@ class Run:
         note = "\n\n".join(filter(None, (self._note, LAST_ROUND if request is None else request.last_note)))
         try:
             response, turn = await self._response(turn, recorded, note, exhausted)
-        except ProviderError as error:
+        except (BudgetUsedUp, ProviderError) as error:
             return self._ended(reason, "", f"{why}, and no last answer came: {error}")
         text = _prose(response, turn)
         accepted = None if output is None else output.of_last(response, text)
-        if accepted is not None:
-            text = accepted.text
+        text = text if accepted is None else accepted.text
         self._messages.append(Message("assistant", (TextPart(text),)))
         why = why if text else f"{why}, and the last answer says nothing"
         return self._ended(reason, text, why, output=accepted)
@@ -324,7 +325,7 @@ class Run:
         """Obtain an answer and find what is wrong with it.
 
         Raises:
-            OutOfTime, ProviderError: see `ModelTurn.answer`.
+            BudgetUsedUp, ProviderError: see `ModelTurn.answer`.
         """
         response, turn = await self._response(turn, recorded, self._note)
         # The results of the answer's calls do not count: the model had not read them when it wrote the calls.
@@ -343,7 +344,7 @@ class Run:
         """Return the recorded response, or ask the model for one and record it; and the turn of its model.
 
         Raises:
-            OutOfTime, ProviderError: see `ModelTurn.answer`.
+            BudgetUsedUp, ProviderError: see `ModelTurn.answer`.
         """
         if recorded is not None:
             self._model_turn.replay(recorded.response, turn)

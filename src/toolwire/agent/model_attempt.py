@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from toolwire.agent.budget import Spending
+from toolwire.agent.budget import Spending, is_believable
 from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.output import PartialOutputs
 from toolwire.agent.prices import ModelPrices
@@ -85,10 +85,6 @@ class TurnAttempt:
 
 
 def _counts(events: Sequence[Event]) -> bool:
-    """Return whether the model has reported tokens."""
+    """Return whether the model has reported tokens that can be believed."""
     counts = [event.usage for event in events if isinstance(event, UsageCounted)]
-    if not counts:
-        return False
-    read, written = counts[-1].input_tokens, counts[-1].output_tokens
-    # A negative count would give back what a run has used.
-    return min(read, written) >= 0 and read + written > 0
+    return is_believable(counts[-1] if counts else None)

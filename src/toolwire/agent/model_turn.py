@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from functools import partial
 
+from toolwire.agent.budget import ANSWER_TOKENS, BudgetUsedUp, ExpectedCost
 from toolwire.agent.config import AgentConfig
 from toolwire.agent.history import conversation_tokens, trim
 from toolwire.agent.hooks import TurnInfo
@@ -16,9 +17,9 @@ from toolwire.agent.run_events import ContextReduced, ModelChosen, TranslationNo
 from toolwire.agent.stream_timeout import StreamTimeout
 from toolwire.errors import ProviderError
 from toolwire.events import Event, Finish, ProblemFound, collect, replay
-from toolwire.messages import FinishReason, Message, ParsedResponse, Problem, TextPart
+from toolwire.messages import FinishReason, Message, ParsedResponse, Problem, TextPart, Usage
 from toolwire.models.backends import Backend, StreamOptions
-from toolwire.models.model_group import Fallback, Route
+from toolwire.models.model_group import Fallback, Route, single_models
 from toolwire.providers.model_settings import RequestAdditions
 from toolwire.providers.output_request import FINAL_ANSWER, OutputRequest
 from toolwire.providers.request import ChatRequest, Note, Notes, ToolChoice
@@ -31,7 +32,7 @@ ATTEMPTS = 2
 """Maximum number of requests for one answer, as long as each stream breaks off before a call has run."""
 
 
-class OutOfTime(Exception):
+class OutOfTime(BudgetUsedUp):
     """The seconds of the run were used up while the model answered."""
 
 
@@ -118,30 +119,63 @@ class ModelTurn:
             The answer, and the turn with the names of the model that gave it.
 
         Raises:
+            BudgetUsedUp: a budget was used up before the model could be asked.
             OutOfTime: the seconds of the run were used up before the answer was complete.
             ProviderError: the model cannot be asked, or every stream breaks off.
         """
         # A backend of several models has asked the others already when the stream breaks off.
         attempts = 1 if isinstance(self._backend, Fallback) else ATTEMPTS
         for left in reversed(range(attempts)):
-            self._context.emit(TurnStarted(turn.round))
-            self._attempt, self._is_shown = None, False
-            try:
-                attempt = await self._stream(turn, messages, note)
-            except (ProviderError, OutOfTime) as error:
-                self._fail(str(error) or "the time of the run was used up")
-                raise
-            response = collect(attempt.events)
-            self._context.observer.record_answer(attempt.pending, response, attempt.events)
-            attempt.pay(response.usage)
-            failure = next((problem for problem in response.problems if problem.kind == "provider_error"), None)
-            if failure is None and response.finish_reason is not FinishReason.ERROR:
-                return self._context.config.hooks.change_response(response, attempt.turn), attempt.turn
-            reason = failure.message if failure else "the answer broke off"
-            attempt.pending.fail(reason)
+            async with self._context.limits.room_for(self._expected(messages, note), last=turn.last):
+                response, turn, reason = await self._try(turn, messages, note)
+            if not reason:
+                return self._context.config.hooks.change_response(response, turn), turn
             if not left:
                 raise ProviderError(reason)
         raise AssertionError("unreachable")
+
+    async def _try(
+        self, turn: TurnInfo, messages: Sequence[Message], note: str
+    ) -> tuple[ParsedResponse, TurnInfo, str]:
+        """Ask once, and pay for the answer.
+
+        Returns:
+            The answer, the turn with the names of the model that gave it, and why it broke off; "" if it is complete.
+
+        Raises:
+            OutOfTime, ProviderError: see `answer`.
+        """
+        self._context.emit(TurnStarted(turn.round))
+        self._attempt, self._is_shown = None, False
+        try:
+            attempt = await self._stream(turn, messages, note)
+        except (ProviderError, OutOfTime) as error:
+            self._fail(str(error) or "the time of the run was used up")
+            raise
+        response = collect(attempt.events)
+        self._context.observer.record_answer(attempt.pending, response, attempt.events)
+        attempt.pay(response.usage)
+        failure = next((problem for problem in response.problems if problem.kind == "provider_error"), None)
+        if failure is None and response.finish_reason is not FinishReason.ERROR:
+            return response, attempt.turn, ""
+        reason = failure.message if failure else "the answer broke off"
+        attempt.pending.fail(reason)
+        return response, turn, reason
+
+    def _expected(self, messages: Sequence[Message], note: str) -> ExpectedCost:
+        """Return the most that the next answer is expected to use, by the prices of the dearest model."""
+        limits, config = self._context.limits, self._context.config
+        if not limits.reserves:
+            return ExpectedCost()
+        read = conversation_tokens(messages) + estimate_tokens(len(config.system) + len(note))
+        read += self._disclosed.tokens.tokens
+        written = self._additions.settings.get("max_tokens") or ANSWER_TOKENS
+        usage = Usage(read if config.context is None else min(read, config.context), written, estimated=True)
+        prices = [
+            prices_of(model, config.budget.prices, limited=limits.limits_money)
+            for model in single_models(self._backend)
+        ]
+        return ExpectedCost(usage.input_tokens + usage.output_tokens, max(price.cost_of(usage) for price in prices))
 
     def _fail(self, reason: str) -> None:
         if self._attempt is not None:

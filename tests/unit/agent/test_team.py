@@ -180,9 +180,9 @@ def test_member_ends_when_the_budget_of_its_coordinator_is_used_up() -> None:
     lead = Agent(script(*paid("two", reader="x")), config=AgentConfig(budget=Budget(tokens=4_000_000)))
     events, end = run(AgentTeam(lead, [Member(member, "Reads.")]))
     (inner,) = [one.event for one in events if isinstance(one, MemberEvent) and isinstance(one.event, RunEnded)]
-    assert (inner.reason, inner.rounds) == ("budget", 4)
+    assert (inner.reason, inner.rounds, inner.answer) == ("budget", 3, "")
     assert end.reason == "budget"
-    assert end.usage.input_tokens == 6_000_000
+    assert end.usage.input_tokens == 5_000_000
 
 
 def test_cost_of_a_stopped_member_is_counted_once() -> None:
