@@ -77,6 +77,11 @@ except ImportError as error:
             ["openapi_spec_validator"],
             "strict=True needs openapi_spec_validator, which is not installed: [openapi]",
         ),
+        (
+            "from toolwire.cli.serve_command import serve; serve()",
+            ["aiohttp"],
+            "toolwire serve needs aiohttp, which is not installed: [gateway]",
+        ),
     ],
 )  # fmt: skip
 def test_a_missing_extra_is_named(statement: str, modules: list[str], message: str) -> None:
