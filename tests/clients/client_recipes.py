@@ -1,7 +1,7 @@
 """How command-line clients are pointed at a gateway: their programs, arguments, variables and files.
 
-In commands, variables and files, `{URL}` stands for the gateway's URL, `{HOME}` for the client's home folder, `{PROJECT}`
-for its working directory, and `{PACKAGES}` for the folder of the npm packages.
+In arguments, variables and files, `{URL}` stands for the gateway's URL, `{HOME}` for the client's home folder, and
+`{PROJECT}` for its working directory.
 """
 
 from __future__ import annotations

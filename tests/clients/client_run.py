@@ -1,7 +1,7 @@
 """One run of a command-line client: a gateway, a scripted model behind it, and the client, on loopback alone.
 
-Run as a program in a network namespace of its own, it prints what came of the run as JSON: nothing that the client sends
-leaves the machine, and its home folder is empty.
+Run as a program in a network namespace of its own, it prints what came of the run as JSON: nothing that the client
+sends leaves the machine, and its home folder is empty.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ async def run(name: str, packages: str) -> dict[str, Any]:
         tool, arguments = recipe.reads
         server = ReadingServer(ToolCall(tool, filled(dict(arguments), places), "call_1"))
         backend = Client("openai_compatible", "backend", base_url="http://backend/v1", transport=server)
-        models = ModelTable([ServedModel("*", (ApiUpstream(backend, calls_in_text="none"),))])
+        models = ModelTable([ServedModel("*", (ApiUpstream(backend, model="served", calls_in_text="none"),))])
         url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(serve(models, ServerOptions(port=0, grace=1), ready=url.set_result))
         try:

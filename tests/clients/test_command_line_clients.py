@@ -38,7 +38,8 @@ def packages(package: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder.with_name(f"{folder.name}.lock")):  # several processes may run tests
         if not (done := folder / "installed").exists():
-            command = ["npm", "install", "--prefix", str(folder), "--ignore-scripts", "--no-audit", "--no-fund", package]
+            options = ("--prefix", str(folder), "--ignore-scripts", "--no-audit", "--no-fund")
+            command = ["npm", "install", *options, package]
             try:
                 installed = subprocess.run(command, capture_output=True, text=True, timeout=NPM_SECONDS, check=False)
             except subprocess.TimeoutExpired:

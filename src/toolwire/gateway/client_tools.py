@@ -28,6 +28,8 @@ _BILLING = "x-anthropic-billing-header:"
 """Beginning of a system text of Claude Code that is not for models: it differs from request to request."""
 _SEARCH, _SEARCH_CALL = "tool_search", "tool_search_call"
 _CUSTOM, _NAMESPACE = "custom", "namespace"
+_SEARCH_MEMBERS = OpaquePart({_SEARCH_CALL: {"execution": "client", "status": "completed"}}, _RESPONSES)
+"""The members of a call of the client's search beside its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,9 @@ class ClientTools:
     def _restored(self, event: Event) -> Event:
         match event:
             case CallStart(name=name) if (original := self._originals.get(name)) is not None:
-                return replace(event, name=original.name, free=original.is_free or event.free)
+                # What an API writes at a call's end depends on how it has begun.
+                extra = _SEARCH_MEMBERS if original.is_search else event.extra
+                return replace(event, name=original.name, free=original.is_free or event.free, extra=extra)
             case CallEnd(_, call) if (original := self._originals.get(call.name)) is not None:
                 return replace(event, call=_call_of(call, original))
         return event
@@ -145,10 +149,7 @@ class ClientTools:
 
 def _call_of(call: ToolCall, original: _Original) -> ToolCall:
     if original.is_search:
-        members = {"execution": "client", "status": "completed"}
-        return replace(
-            call, arguments={"arguments": call.arguments}, extra=OpaquePart({_SEARCH_CALL: members}, _RESPONSES)
-        )
+        return replace(call, arguments={"arguments": call.arguments}, extra=_SEARCH_MEMBERS)
     if original.namespace:
         extra = {**(call.extra.data if call.extra is not None else {}), _NAMESPACE: original.namespace}
         call = replace(call, name=original.name, extra=OpaquePart(extra, _RESPONSES))

@@ -82,6 +82,23 @@ def test_a_tool_whose_input_is_text_comes_back_as_text(stream: bool) -> None:
     assert (item["type"], item["input"]) == ("custom_tool_call", "*** Begin\nx")
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_a_search_for_tools_comes_back_in_its_own_form(stream: bool) -> None:
+    search = {"type": "tool_search", "execution": "client", "description": "d", "parameters": SCHEMA}
+    call = ToolCall("tool_search", {"query": "x"}, "call_1")
+    request, answer = exchange("responses", {"input": "hi", "tools": [search]}, call, stream=stream)
+    assert names(request) == ["tool_search"]
+    (item,) = done_items(answer) if stream else answer["output"]
+    item.pop("id", None)
+    assert item == {
+        "type": "tool_search_call",
+        "call_id": "call_1",
+        "execution": "client",
+        "status": "completed",
+        "arguments": {"query": "x"},
+    }
+
+
 def test_other_arguments_of_a_tool_whose_input_is_text_are_not_lost() -> None:
     _, answer = exchange(
         "responses", {"input": "hi", "tools": [PATCH]}, ToolCall("apply_patch", {"patch": "x"}, "call_1")
