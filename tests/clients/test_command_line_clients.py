@@ -29,7 +29,7 @@ NPM_SECONDS = 150
 def packages(package: str) -> Path:
     """Return the folder that a package is installed in; skip the test where that is impossible."""
     if not (parent := os.environ.get(FOLDER, "")):
-        pytest.skip(f"{FOLDER} does not name a folder for the clients, which take 2 GB")
+        pytest.skip(f"{FOLDER} does not name a folder for the clients, which take more than 1 GB")
     if any(shutil.which(program) is None for program in ("npm", "node", "git", "ip", "unshare")):
         pytest.skip("one of npm, node, git, ip and unshare is not installed")
     if subprocess.run([*ISOLATED, "true"], capture_output=True, check=False).returncode:
