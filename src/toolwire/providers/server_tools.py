@@ -110,9 +110,10 @@ _GEMINI_NAMES: Mapping[str, ServerToolKind] = {
 
 def _read_gemini(tool: Mapping[str, Any]) -> ServerTool | None:
     name = next(iter(tool), "")
-    if len(tool) != 1 or name not in _GEMINI_NAMES:
+    options = tool.get(name) or {}
+    if len(tool) != 1 or name not in _GEMINI_NAMES or not isinstance(options, Mapping):
         return None
-    return _tool(_GEMINI_NAMES[name], tool[name] or {})
+    return _tool(_GEMINI_NAMES[name], options)
 
 
 def _write_gemini(tool: ServerTool, request: ChatRequest) -> Json | None:
@@ -139,7 +140,8 @@ def _write_bedrock(tool: ServerTool, request: ChatRequest) -> Json | None:
 def _read_openrouter(tool: Mapping[str, Any]) -> ServerTool | None:
     if tool.get("type") != "openrouter:web_search":
         return None
-    return _tool("web_search", tool.get("parameters") or {})
+    parameters = tool.get("parameters") or {}
+    return _tool("web_search", parameters) if isinstance(parameters, Mapping) else None
 
 
 SERVER_TOOLS: Mapping[str, ServerTools] = {

@@ -151,6 +151,7 @@ def decoded(api: str, block: dict[str, Any]) -> Any:
     [
         ("openai_chat", {"type": "file", "file": {"file_id": "file-1"}}),
         ("openai_chat", {"type": "input_audio", "input_audio": {"data": SOUND, "format": "pcm16"}}),
+        ("groq", {"type": "file", "file": {"file_data": f"data:application/pdf;base64,{PAGES}"}}),
         ("openai_responses", {"type": "input_file", "file_id": "file-1"}),
         ("anthropic_messages", {"type": "document", "source": {"type": "file", "file_id": "f"}}),
         ("anthropic_messages", {"type": "document", "source": {"type": "content", "content": "x"}}),

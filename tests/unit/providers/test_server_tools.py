@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolwire import Notes, get_api
+from toolwire import ChatRequest, Message, Notes, get_api
 
 LOCATION = {"type": "approximate", "city": "Paris"}
 DOMAINS = ["example.com"]
@@ -81,3 +81,17 @@ def test_gemini_gets_none_beside_functions_and_bedrock_none_for_other_models() -
     assert "tools/web_search_20250305" in {note.where for note in notes}
     written, _ = translated("gemini", "bedrock_converse", SEARCH["gemini"], model="anthropic.claude-sonnet-5")
     assert written == []
+
+
+@pytest.mark.parametrize("value", [True, "x", 3, ["x"]])
+@pytest.mark.parametrize(
+    ("api", "tool"),
+    [("gemini", {"googleSearch": ...}), ("openrouter", {"type": "openrouter:web_search", "parameters": ...})],
+)
+def test_options_that_are_no_object_are_left_out_with_a_note(api: str, tool: dict[str, Any], value: Any) -> None:
+    notes = Notes()
+    tools = ({name: value if inner is ... else inner for name, inner in tool.items()},)
+    request = ChatRequest((Message("user", "hi"),), provider=get_api(api).kind, provider_tools=tools)
+    body = get_api("cohere").encode_request(request, notes=notes)
+    assert "tools" not in body
+    assert [note.kind for note in notes] == ["dropped"]
