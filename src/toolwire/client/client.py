@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -41,11 +40,11 @@ from toolwire.providers.inert_request import inert_for_template
 from toolwire.providers.message_parts import Json
 from toolwire.providers.model_settings import ModelOptions, RequestAdditions, patched
 from toolwire.providers.parsing import AnswerReader, merge_text
-from toolwire.providers.request import AskOptions, ChatRequest, Notes, RequestOptions, result_texts
+from toolwire.providers.request import AskOptions, ChatRequest, Notes, RequestOptions, estimate_tools, result_texts
 from toolwire.runtime.blocking import iterate_blocking, run_blocking
 from toolwire.schema.output_type import output_type_of
 from toolwire.text.suggest import check_options
-from toolwire.text.tokens import PER_TOKEN, TokenCount, estimate_message_tokens, estimate_tokens
+from toolwire.text.tokens import PER_TOKEN, TokenCount, estimate_message_tokens
 from toolwire.tools import ToolDefinition, definitions
 from toolwire.wire.profiles import profile
 from toolwire.wire.stream_parser import ParseOptions
@@ -298,8 +297,7 @@ class Client:
         tools = _offered(request, tools)
         endpoint = self._endpoint.count
         if endpoint is None:
-            sizes = (len(json.dumps([tool.name, tool.description, tool.parameters])) for tool in tools)
-            estimate = sum(map(estimate_message_tokens, request.messages)) + sum(map(estimate_tokens, sizes))
+            estimate = sum(map(estimate_message_tokens, request.messages)) + estimate_tools(tools)
             return TokenCount(estimate, estimated=True, by=f"an estimate of {PER_TOKEN} characters to a token")
         body = self._body(request, tools, False, None, additions)
         if endpoint.members:

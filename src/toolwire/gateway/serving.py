@@ -15,7 +15,7 @@ from toolwire.gateway.app import Gateway
 from toolwire.gateway.bounded_connections import bounded_protocol
 from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.request_body import MAX_BODY
-from toolwire.runtime.local_http import is_loopback, listen, own_hosts
+from toolwire.runtime.local_http import is_loopback, listen, own_hosts, run_server, url_of
 
 PORT = 4100
 GRACE = 30
@@ -120,16 +120,6 @@ async def _run(
         # The gateway itself ends answers after the grace; this only frees what does not end even then.
         timeout_graceful_shutdown=options.grace + _LAST_WORDS,
     )
-    server = _Server(config, gateway, options.grace)
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    try:
-        while not server.started and not serving.done():
-            await asyncio.sleep(0.005)
-        if server.started and ready is not None:
-            shown = f"[{options.host}]" if ":" in options.host else options.host
-            ready(f"http://{shown}:{listener.getsockname()[1]}")
-        await asyncio.shield(serving)
-    except asyncio.CancelledError:
-        server.should_exit = True
-        await asyncio.wait({serving})
-        raise
+    if ready is not None:
+        ready(url_of(options.host, listener.getsockname()[1]))
+    await run_server(_Server(config, gateway, options.grace), listener)

@@ -10,7 +10,6 @@ import asyncio
 import hmac
 import re
 import secrets
-import socket
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -27,7 +26,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from toolwire.errors import ConfigurationError
 from toolwire.mcp.server import CURRENT_SESSION, McpService, McpSession, has_duplicate_keys
-from toolwire.runtime.local_http import header_value, is_foreign, listen, own_hosts
+from toolwire.runtime.local_http import header_value, is_foreign, listen, own_hosts, run_server, url_of
 
 PATH = "/mcp"
 MAX_BODY = 4 << 20
@@ -133,11 +132,10 @@ async def serve_http(
     )
     server = uvicorn.Server(config)
     if ready is not None:
-        shown = f"[{options.host}]" if ":" in options.host else options.host
-        ready(Listening(f"http://{shown}:{port}{PATH}", token))
+        ready(Listening(url_of(options.host, port) + PATH, token))
     try:
         async with manager.run():
-            await _run_server(server, listener)
+            await run_server(server, listener)
     finally:
         listener.close()
 
@@ -190,17 +188,6 @@ class _DeadlineProtocol(H11Protocol):
     def _expire(self, last: object) -> None:
         if self.cycle is last:  # no request has come since
             self.transport.abort()
-
-
-async def _run_server(server: uvicorn.Server, listener: socket.socket) -> None:
-    """Run the server; on cancellation, return only after it has closed its connections."""
-    serving = asyncio.create_task(server.serve(sockets=[listener]))
-    try:
-        await asyncio.shield(serving)
-    except asyncio.CancelledError:
-        server.should_exit = True
-        await asyncio.wait({serving})
-        raise
 
 
 class Guard:

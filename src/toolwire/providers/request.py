@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ from toolwire.messages import (
 )
 from toolwire.providers.model_settings import Effort, ModelOptions, ModelSettings, checked
 from toolwire.providers.output_schema import OutputSchema
+from toolwire.text.tokens import estimate_tokens
 from toolwire.tools import ToolDefinition, definitions
 
 SUMMARY = "(Summary of the earlier conversation, written by a model.)"
@@ -233,6 +235,11 @@ def split_results(parts: Iterable[Part]) -> tuple[list[ToolResult], list[Part]]:
         else:
             rest.append(part)
     return results, rest
+
+
+def estimate_tools(tools: Iterable[ToolDefinition]) -> int:
+    """Return about how many tokens the definitions of tools have in a request."""
+    return sum(estimate_tokens(len(json.dumps([tool.name, tool.description, tool.parameters]))) for tool in tools)
 
 
 def result_texts(messages: Iterable[Message]) -> tuple[str, ...]:

@@ -6,9 +6,11 @@ name the server as its host, and must not come from another origin.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import socket
 from collections.abc import Collection, Iterable
+from typing import Protocol
 
 from toolwire.errors import ConfigurationError
 
@@ -37,6 +39,30 @@ def listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigurationError(f"cannot listen on {host} port {port}: {reason}") from error
+
+
+def url_of(host: str, port: int) -> str:
+    """Return the URL of a server that listens on an address."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+class SocketServer(Protocol):
+    """A server such as uvicorn's, which serves the connections of open sockets until it should end."""
+
+    should_exit: bool
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None: ...  # noqa: D102
+
+
+async def run_server(server: SocketServer, listener: socket.socket) -> None:
+    """Run a server; on cancellation, return only after it has closed its connections."""
+    serving = asyncio.create_task(server.serve(sockets=[listener]))
+    try:
+        await asyncio.shield(serving)
+    except asyncio.CancelledError:
+        server.should_exit = True
+        await asyncio.wait({serving})
+        raise
 
 
 def own_hosts(host: str, port: int) -> frozenset[str]:
