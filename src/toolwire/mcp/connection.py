@@ -215,6 +215,7 @@ class Connection:
                 if not ready:
                     await self._end()
             if not ready:
+                await self._stderr.drain()
                 self._failures, self._failed_at = self._failures + 1, monotonic()
                 self.failure = self._with_stderr(
                     f"it did not answer within {seconds:g} seconds" if late else self._task_error(task)
@@ -304,6 +305,7 @@ class Connection:
             except (MCPError, TimeoutError, ValidationError) as error:
                 if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
                     dispatcher.ended.set()  # the dispatcher sets it later; the next call must not use it until then
+                    await self._stderr.drain()
                 raise self._call_error(error) from error
 
         params = CallToolRequestParams(name=tool, arguments=arguments)

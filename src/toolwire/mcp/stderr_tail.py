@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import threading
@@ -13,6 +14,8 @@ from toolwire.mcp.definitions import clean
 
 KEPT = 4_000
 """Bytes that are stored, counted from the end."""
+DRAIN_SECONDS = 1.0
+"""Maximum seconds to wait for the rest of an ended process's output; a child that it left may hold it open."""
 
 
 class StderrTail:
@@ -21,6 +24,7 @@ class StderrTail:
     def __init__(self, name: str) -> None:
         self._log = logging.getLogger(f"toolwire.mcp.{name}")
         self._tail = b""
+        self._reader: threading.Thread | None = None
 
     def forget(self) -> None:
         """Clear it for a new process."""
@@ -36,10 +40,18 @@ class StderrTail:
     def capture(self) -> Iterator[TextIO]:
         """Yield a file for a process to write to; it is read until no process can write to it any more."""
         reading, writing = os.pipe()
-        thread = threading.Thread(target=self._read, args=(reading,), name=self._log.name, daemon=True)
-        thread.start()
+        self._reader = threading.Thread(target=self._read, args=(reading,), name=self._log.name, daemon=True)
+        self._reader.start()
         with os.fdopen(writing, "w") as file:
             yield file
+
+    async def drain(self) -> None:
+        """Wait until all output of an ended process was read, at most `DRAIN_SECONDS`.
+
+        A process can end before the thread that reads its last words has run.
+        """
+        if self._reader is not None:
+            await asyncio.to_thread(self._reader.join, DRAIN_SECONDS)
 
     def _read(self, descriptor: int) -> None:
         with os.fdopen(descriptor, "rb", buffering=0) as file:
