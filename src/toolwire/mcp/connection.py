@@ -8,7 +8,6 @@ request is ever sent a second time.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 from importlib.metadata import version
@@ -20,7 +19,6 @@ import httpx2
 from mcp import ClientSession, MCPError
 from mcp.client.session import ClientRequestContext
 from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost, listen
-from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
 from mcp_types import (
     CONNECTION_CLOSED,
     HEADER_MISMATCH,
@@ -39,12 +37,12 @@ from mcp_types import (
     PaginatedRequestParams,
     ToolListChangedNotification,
 )
-from mcp_types.methods import validate_server_result
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import TypeAdapter, ValidationError
 
 from toolwire.errors import ToolError
 from toolwire.mcp.definitions import MAX_TOOLS, QuarantinedTool, clean
+from toolwire.mcp.dispatcher import MAX_REASON, ListingDispatcher
 from toolwire.mcp.http_client import HttpAuth, Refusal, open_url
 from toolwire.mcp.servers import Launch, McpServer
 from toolwire.mcp.stderr_tail import StderrTail
@@ -57,8 +55,6 @@ LIST_SECONDS = 120.0
 """Seconds for listing all tools of a server; each page has to arrive within its `start_timeout`."""
 LOGIN_SECONDS = 300.0
 """Additional seconds for starting where the user has to sign in."""
-MAX_REASON = 500
-"""Maximum length of a server's text in a message of ours, in characters."""
 MAX_QUESTION = 2_000
 """Maximum length of a question of a server, in characters; the rest is left out."""
 MAX_QUESTIONS = 20
@@ -88,61 +84,6 @@ class ServerDown(ToolError):
     def __init__(self, name: str, reason: str) -> None:
         super().__init__(f"The MCP server {name} cannot be used: {reason}.")
         self.reason = reason
-
-
-class _Dispatcher(JSONRPCDispatcher):
-    """The SDK's dispatcher, with an event for its end; it sets aside single tools that the SDK cannot read.
-
-    Without that, one malformed tool would make the SDK refuse the whole list.
-
-    Attributes:
-        ended: set when no message can arrive any more.
-        listed: the readable tools of the last page, as received.
-        unreadable: its other tools.
-        size: size of that page, in bytes of JSON.
-    """
-
-    def __init__(self, *streams: Any) -> None:
-        super().__init__(*streams)
-        self.ended = asyncio.Event()
-        self.version = ""
-        self.listed: list[Any] = []
-        self.unreadable: list[QuarantinedTool] = []
-        self.size = 0
-
-    async def run(self, *args: Any, **options: Any) -> None:
-        try:
-            await super().run(*args, **options)
-        finally:
-            self.ended.set()
-
-    async def send_raw_request(self, method: str, *args: Any, **options: Any) -> dict[str, Any]:
-        raw = await super().send_raw_request(method, *args, **options)
-        if method == "tools/list":
-            self.listed, self.unreadable = [], []
-            self.size = len(json.dumps(raw, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace"))
-            tools = raw.get("tools")
-            raw = {
-                **raw,
-                "tools": [tool for tool in (tools if isinstance(tools, list) else []) if self._readable(tool)],
-            }
-        return raw
-
-    def _readable(self, tool: Any) -> bool:
-        try:
-            validate_server_result("tools/list", self.version, {"tools": [tool]} | _COMPLETE)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(key) for key in first["loc"] if key != "tools")
-            name = tool.get("name") if isinstance(tool, dict) else None
-            shown = clean(name, MAX_REASON) if isinstance(name, str) else "(no name)"
-            self.unreadable.append(QuarantinedTool(shown, clean(f"{place}: {first['msg']}", MAX_REASON)))
-            return False
-        self.listed.append(tool)
-        return True
-
-
-_COMPLETE = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
 
 
 class Connection:
@@ -181,7 +122,7 @@ class Connection:
         self._lock = asyncio.Lock()
         self._stop = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._live: tuple[ClientSession, _Dispatcher] | None = None
+        self._live: tuple[ClientSession, ListingDispatcher] | None = None
         self._stderr = StderrTail(server.name)
         self._refusal = Refusal()
         self._failures = 0
@@ -347,7 +288,7 @@ class Connection:
 
     # -- errors -------------------------------------------------------------------------------------------------
 
-    def _open_session(self) -> tuple[ClientSession, _Dispatcher]:
+    def _open_session(self) -> tuple[ClientSession, ListingDispatcher]:
         if self._live is None or self._live[1].ended.is_set():
             raise ServerDown(self.server.name, self.failure or "it is not open")
         return self._live
@@ -408,7 +349,7 @@ class Connection:
                 transport = open_url(
                     launch, self._refusal, self._auth, server.timeout, server.max_message, private=server.private
                 )
-            dispatcher = _Dispatcher(*await stack.enter_async_context(transport))
+            dispatcher = ListingDispatcher(*await stack.enter_async_context(transport))
             session = await stack.enter_async_context(
                 ClientSession(
                     dispatcher=dispatcher,
@@ -425,7 +366,7 @@ class Connection:
             opened.set_result(None)
             await self._wait_for_end(session, dispatcher)
 
-    async def _wait_for_end(self, session: ClientSession, dispatcher: _Dispatcher) -> None:
+    async def _wait_for_end(self, session: ClientSession, dispatcher: ListingDispatcher) -> None:
         ends = [asyncio.create_task(self._stop.wait()), asyncio.create_task(dispatcher.ended.wait())]
         listening = asyncio.create_task(self._listen(session))
         try:
