@@ -319,7 +319,6 @@ import pathlib
 import subprocess
 import sys
 import time
-import time
 
 import toolwire
 
@@ -354,6 +353,11 @@ def _ends(pid: int) -> bool:
         ("alone", "stdio", signal.SIGINT),
         ("alone", "http", signal.SIGTERM),
         ("te_run", "stdio", signal.SIGTERM),
+        ("execute_command", "http", signal.SIGHUP),
+        ("alone", "stdio", signal.SIGQUIT),
+        ("execute_command", "stdio", signal.SIGKILL),
+        ("alone", "http", signal.SIGKILL),
+        ("te_run", "stdio", signal.SIGKILL),
     ],
 )
 def test_ended_server_leaves_no_processes(tool_: str, over: str, number: signal.Signals, tmp_path: Path) -> None:
@@ -411,7 +415,7 @@ def test_ended_server_leaves_no_processes(tool_: str, over: str, number: signal.
         assert len(running) >= 2
         left = [pid for pid in running if pid != process.pid]
         _until(lambda: all(map(_ends, left)))
-        assert not list(tmp_path.glob("toolwire-*"))
+        _until(lambda: not list(tmp_path.glob("toolwire-*")))
     finally:
         closing.close()
         process.kill()
