@@ -198,11 +198,11 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
                 raise wrong_type("events", [event], "an iterable of events")
     in_order = parts.all()
     # Where they began, whichever ended first.
-    calls = tuple([part for part in in_order if isinstance(part, ToolCall)])
+    calls = [part for part in in_order if isinstance(part, ToolCall)]
     return ParsedResponse(
         content="".join(content),
         reasoning="".join(reasoning),
-        tool_calls=calls,
+        tool_calls=tuple([call for call in calls if not call.of_provider]),
         incomplete=tuple(incomplete),
         problems=tuple(problems),
         finish_reason=reason or (FinishReason.TOOL_CALLS if calls else FinishReason.STOP),

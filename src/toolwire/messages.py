@@ -82,6 +82,7 @@ class ToolCall:
         confidence: 1.0 for a call between a format's own markers; less for one that was recognized by its text alone.
         free: its only argument, `input`, is plain text instead of JSON.
         extra: members that only one API has.
+        of_provider: the provider defined the tool, and the client has to run it: to control a computer, for example.
     """
 
     name: str
@@ -94,6 +95,7 @@ class ToolCall:
     confidence: float = 1.0
     free: bool = field(default=False, repr=False, compare=False)
     extra: OpaquePart | None = field(default=None, repr=False, compare=False)
+    of_provider: bool = field(default=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Check that the arguments are an object.
@@ -456,7 +458,7 @@ class ParsedResponse:
     Attributes:
         content: text for the user, without markup.
         reasoning: the model's reasoning, without its tags.
-        tool_calls: complete calls in document order; only these may run.
+        tool_calls: complete calls of the request's tools in document order. Only these and `provider_calls` may run.
         incomplete: calls that were announced and then truncated or broken.
         problems: pieces that could not be parsed, in document order.
         finish_reason: why it ended; "stop" or "tool_calls" unless the source gave another reason.
@@ -474,3 +476,18 @@ class ParsedResponse:
     raw: Any = field(default=None, repr=False, compare=False)
     parts: tuple[Part, ...] = field(default=(), repr=False, compare=False)
     usage: Usage | None = field(default=None, compare=False)
+
+    @property
+    def provider_calls(self) -> tuple[ToolCall, ...]:
+        """Complete calls of tools that the provider defined and the client has to run, in document order.
+
+        Their names and arguments are the provider's: `computer`, `shell`, `apply_patch`, `mcp_approval` and so on.
+        """
+        return tuple([part for part in self.parts if isinstance(part, ToolCall) and part.of_provider])
+
+    @property
+    def all_calls(self) -> tuple[ToolCall, ...]:
+        """All complete calls that the client has to run, in document order."""
+        if not self.provider_calls:
+            return self.tool_calls
+        return tuple([part for part in self.parts if isinstance(part, ToolCall)])

@@ -173,7 +173,7 @@ def answer_parts(response: ParsedResponse, text: str, *, written: bool) -> tuple
         written: whether the model writes its calls as text.
     """
     parts: list[Part] = []
-    if response.parts and response.tool_calls:
+    if response.parts and response.all_calls:
         last = max((at for at, part in enumerate(response.parts) if isinstance(part, ToolCall)), default=-1)
         # Text that a text-only model writes behind its calls is invented: it has not seen the results.
         parts = list(response.parts[: last + 1] if written else response.parts)
@@ -182,7 +182,7 @@ def answer_parts(response: ParsedResponse, text: str, *, written: bool) -> tuple
         parts += [TextPart(text)] if text else []
     # By identity: two calls of one answer may be equal, and both have a result.
     included = {id(part) for part in parts if isinstance(part, ToolCall)}
-    parts += [call for call in response.tool_calls if id(call) not in included]
+    parts += [call for call in response.all_calls if id(call) not in included]
     return tuple(parts)
 
 

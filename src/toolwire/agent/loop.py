@@ -362,7 +362,7 @@ class Run:
 
         Small models write calls like this: "I will call the tool:", the call as JSON, and the result they expect.
         """
-        if self._fence_explained or not turn.format or response.tool_calls:
+        if self._fence_explained or not turn.format or response.all_calls:
             return []
         results = result_texts(self._messages)  # an explanation would ask the model to make a call that it only quotes
         calls = parse(response.content, format=FENCED, tools=turn.tools, results=results).tool_calls[:1]
@@ -370,7 +370,7 @@ class Run:
         return [Fault("malformed", "", f"{HIDDEN} Like this:\n{call_text(call, turn)}") for call in calls]
 
     async def _run_calls(self, answer: _Answer) -> list[Outcome]:
-        calls, handoffs = answer.response.tool_calls, self._agent.handoffs
+        calls, handoffs = answer.response.all_calls, self._agent.handoffs
         transfers = [at for at, call in enumerate(calls) if call.name in handoffs]
         refused = transfers[1:] if self._handovers < MAX_HANDOVERS else transfers
         reason = ONE_HANDOVER if self._handovers < MAX_HANDOVERS else NO_HANDOVER
@@ -429,7 +429,7 @@ class Run:
         fatal = self._breaker.turn(faults, succeeded)
         if fatal is not None:
             return self._ended("failures", answer.text, f"{fatal.kind} again and again: {fatal.message}")
-        circle = self._repeats.turn(answer.response.tool_calls, [outcome.result for outcome in outcomes])
+        circle = self._repeats.turn(answer.response.all_calls, [outcome.result for outcome in outcomes])
         self._repetition = REPETITION if circle == "end" else ""
         warning = REPEATED if circle == "warn" else ""
         note = "\n\n".join(filter(None, (advice(faults, call_examples(answer.turn)), warning)))

@@ -100,7 +100,7 @@ class RunOutput:
             request: the way in which it was asked for.
         """
         is_complete = response.finish_reason not in (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
-        if not is_complete or response.tool_calls or response.incomplete:
+        if not is_complete or response.all_calls or response.incomplete:
             return None, []
         try:
             return AcceptedOutput(self._type.read_text(text), text), []
@@ -120,7 +120,7 @@ class RunOutput:
             response: the answer.
             text: its prose.
         """
-        calls = [call for call in response.tool_calls if call.name == FINAL_ANSWER]
+        calls = [call for call in response.all_calls if call.name == FINAL_ANSWER]
         try:
             return self._of_call(calls[0]) if calls else AcceptedOutput(self._type.read_text(text), text)
         except OutputError:

@@ -103,7 +103,7 @@ def faults_of(response: ParsedResponse, *, require_call: bool = False) -> list[F
         faults.append(Fault(kind, tool, message))
     if not faults and response.incomplete and response.finish_reason is FinishReason.LENGTH:
         faults.append(Fault("truncated", response.incomplete[0].name, SPLIT))
-    if not faults and not response.tool_calls:
+    if not faults and not response.all_calls:
         if require_call:
             faults.append(Fault("no_call", "", NO_CALL))
         elif not response.content.strip():

@@ -97,7 +97,7 @@ def _show(body: Any) -> None:
 
 def _failure(response: toolwire.ParsedResponse) -> str:
     """Return the problems of a response that has nothing but problems; "" for other responses."""
-    readable = response.content or response.reasoning or response.tool_calls or response.incomplete or response.parts
+    readable = response.content or response.reasoning or response.all_calls or response.incomplete or response.parts
     return "" if readable else " ".join(problem.message for problem in response.problems)
 
 

@@ -51,7 +51,7 @@ class PartialTurn:
         response = collect(self.events)
         outcomes, results = list(self.outcomes), dict[int, ToolResult]()
         for exact in (True, False):  # a model that counts badly gives several calls one id
-            for at, call in enumerate(response.tool_calls):
+            for at, call in enumerate(response.all_calls):
                 candidates = (outcome for outcome in outcomes if outcome.call.id == call.id and at not in results)
                 match = next(
                     (outcome for outcome in candidates if not exact or outcome.call.arguments == call.arguments), None
@@ -63,11 +63,11 @@ class PartialTurn:
         for result in results.values():
             if result.call_id in started:
                 started.remove(result.call_id)
-        for at, call in enumerate(response.tool_calls):
+        for at, call in enumerate(response.all_calls):
             if at not in results and call.id in started:
                 started.remove(call.id)
                 results[at] = ToolResult(call.id, call.name, error=STOPPED)
-        calls = [call for at, call in enumerate(response.tool_calls) if at in results]
+        calls = [call for at, call in enumerate(response.all_calls) if at in results]
         parts: list[Part] = [TextPart(response.content)] if response.content.strip() else []
         parts += calls
         messages = [Message("assistant", tuple(parts))] if parts else []

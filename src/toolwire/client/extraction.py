@@ -66,7 +66,7 @@ class _Extraction:
         Raises:
             OutputError: there is none, or it is not valid.
         """
-        calls = [call for call in response.tool_calls if call.name == FINAL_ANSWER]
+        calls = [call for call in response.all_calls if call.name == FINAL_ANSWER]
         if calls:
             return self.type.read(calls[0].arguments)
         malformed = [problem.message for problem in response.problems]
@@ -78,8 +78,8 @@ class _Extraction:
         """Yield an invalid answer, and the messages that explain to the model what is wrong with it."""
         if parts := response_parts(response):
             yield Message("assistant", parts)
-        if response.tool_calls:
-            results = [ToolResult(call.id, call.name, error=self.way.advice(error)) for call in response.tool_calls]
+        if response.all_calls:
+            results = [ToolResult(call.id, call.name, error=self.way.advice(error)) for call in response.all_calls]
             yield Message("tool", tuple(results))
         else:
             yield Message("user", (TextPart(self.way.advice(error)),))

@@ -424,7 +424,7 @@ def _failure_in(events: Sequence[Event]) -> tuple[Failure, str] | None:
         return "refusal", "a content filter stopped the answer"
     if "provider_error" in by_kind or response.finish_reason is FinishReason.ERROR:
         return "server", by_kind.get("provider_error", "the answer broke off")
-    if response.tool_calls or response.finish_reason is FinishReason.LENGTH:
+    if response.all_calls or response.finish_reason is FinishReason.LENGTH:
         return None
     message = next((text for kind, text in by_kind.items() if kind in _UNREADABLE), "")
     return ("unreadable", f"its call cannot be read: {message}") if message else None

@@ -85,6 +85,7 @@ class _OpenCall:
         self.trailing: list[str] = []  # text after the object
         self.released: list[str] = []  # the JSON text that was streamed
         self.extra: OpaquePart | None = None  # members that only this API has
+        self.of_provider = False  # the provider defined its tool
 
     @property
     def raw(self) -> str:
@@ -360,6 +361,7 @@ class ResponseBuilder:
             repairs=repairs,
             free=free,
             extra=call.extra,
+            of_provider=call.of_provider,
         )
         self._events.append(CallEnd(call.index, ended, problem is None))
         if problem is None:
@@ -425,6 +427,14 @@ class ResponseBuilder:
             arguments = json.dumps(arguments)  # not an object: the problem then quotes it
         self.add_arguments(key, arguments)
         self.end_call(key, extra=extra)
+
+    def add_provider_call(self, call: ToolCall, *, truncated: bool | None) -> None:
+        """Add a whole call of a tool that the provider defined; `truncated`: see `end_call`."""
+        key = object()
+        self.begin_call(key, call.name, call.id, extra=call.extra)
+        self._open[key].of_provider = True
+        self.add_arguments(key, call.arguments)
+        self.end_call(key, truncated=truncated, extra=call.extra)
 
     # -- the end -------------------------------------------------------------------------------------------------
 

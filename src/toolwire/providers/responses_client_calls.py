@@ -1,8 +1,9 @@
 """Calls of OpenAI's own tools that the client has to run: in the Responses API, each has an item of its own.
 
-They are calls like any other here, with the name of the tool and its arguments, so that an agent does not take an
-answer with them for the end. A tool of that name can run them. What else the item has is a member of the call that only
-this API knows, by which the call becomes that item again, and its result the item that answers it.
+They are calls here, with the name of the tool and its arguments, so that an agent does not take an answer with them for
+the end. They are not among a response's `tool_calls`, because the request defines no tool with this name and these
+arguments, but among its `provider_calls`. A tool of that name can run them. What else the item has is a member of the
+call that only this API knows, by which the call becomes that item again, and its result the item that answers it.
 
 Source: https://platform.openai.com/docs/guides/tools
 """
@@ -102,7 +103,8 @@ def client_call(item: Mapping[str, Any]) -> ToolCall | None:
     if isinstance(text := arguments.get("arguments"), str):
         arguments["arguments"] = object_of(text)
     rest = {name: value for name, value in item.items() if name not in ("type", call.id[0], *call.arguments)}
-    return ToolCall(call.tool, arguments, id, format=KIND, extra=OpaquePart({type: rest}, KIND))
+    extra = OpaquePart({type: rest}, KIND)
+    return ToolCall(call.tool, arguments, id, format=KIND, extra=extra, of_provider=True)
 
 
 def _runs_on_server(item: Mapping[str, Any]) -> bool:

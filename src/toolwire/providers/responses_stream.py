@@ -233,9 +233,7 @@ class OutputReader:
                     # Servers call items completed that an incomplete response cut off: only the other word is proof.
                     builder.end_call(item, truncated=_is_cut(whole) or None, extra=call_extra(whole))
             case _ if (call := client_call(whole)) is not None:
-                builder.begin_call(item, call.name, call.id, extra=call.extra)
-                builder.add_arguments(item, call.arguments)
-                builder.end_call(item, truncated=_is_cut(whole) or None, extra=call.extra)
+                builder.add_provider_call(call, truncated=_is_cut(whole) or None)
             case _:
                 builder.add_opaque(whole)
 

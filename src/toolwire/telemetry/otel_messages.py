@@ -73,7 +73,7 @@ class MessageEncoder:
     def answer(self, response: ParsedResponse, raw: str) -> str:
         """Return an answer: the text that the model wrote if its calls are text, else its parts."""
         parts = [self._text(raw)] if raw else list(map(self._part, _answer_parts(response)))
-        finish_reason = "tool_call" if response.tool_calls and not raw else response.finish_reason.value
+        finish_reason = "tool_call" if response.all_calls and not raw else response.finish_reason.value
         return _json([{"role": "assistant", "parts": parts, "finish_reason": finish_reason}])
 
     def _message(self, message: Message) -> str:
@@ -117,7 +117,7 @@ def _answer_parts(response: ParsedResponse) -> Sequence[Part]:
         return response.parts
     parts: list[Part] = [ReasoningPart(response.reasoning)] if response.reasoning else []
     parts += [TextPart(response.content)] if response.content else []
-    return [*parts, *response.tool_calls]
+    return [*parts, *response.all_calls]
 
 
 def _value(arguments: str) -> Any:

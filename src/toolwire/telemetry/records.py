@@ -185,7 +185,7 @@ class TurnRecord:
         arguments, or if a required call is missing. Repairs do not count against it.
         """
         response = self.response
-        tried = response.tool_calls or response.incomplete or self.problems or self.formats or "no_call" in self.faults
+        tried = response.all_calls or response.incomplete or self.problems or self.formats or "no_call" in self.faults
         if not self.offered or not self.answered or not tried:
             return None
         erred = any(call.issue is not None and call.issue.kind in _MODEL_ERRED for call in self.calls)

@@ -93,7 +93,7 @@ def end_row(end: EndRecord, *, content: bool, known: Iterable[str] = ()) -> Row:
 def secrets_of(turn: TurnRecord) -> set[str]:
     """Return values of members with secret names in the calls and results of a turn."""
     response = turn.response
-    secrets = {secret for call in (*response.tool_calls, *response.incomplete) for secret in secrets_in(call.arguments)}
+    secrets = {secret for call in (*response.all_calls, *response.incomplete) for secret in secrets_in(call.arguments)}
     return secrets | {secret for record in turn.calls for secret in secrets_in(record.result.result)}
 
 
@@ -175,7 +175,7 @@ def written(response: ParsedResponse) -> str:
         elif isinstance(part, ToolCall):
             pieces.append(_written(part))
     if not response.parts:
-        pieces = [response.reasoning, response.content, *map(_written, response.tool_calls)]
+        pieces = [response.reasoning, response.content, *map(_written, response.all_calls)]
     return "\n".join(filter(None, (*pieces, *map(_written, response.incomplete))))
 
 

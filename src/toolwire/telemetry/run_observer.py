@@ -248,7 +248,7 @@ class PendingTurn:
         """Return the figures of the answer in one line."""
         usage = response.usage or Usage()
         tokens = f"{usage.input_tokens} + {usage.output_tokens} tokens"
-        calls = f"{len(response.tool_calls)} calls, {len(response.problems)} problems"
+        calls = f"{len(response.all_calls)} calls, {len(response.problems)} problems"
         return f"round {self._round}: {calls}, {tokens} in {self._seconds or 0.0:.3f} s, {response.finish_reason.value}"
 
     def mark_first_event(self) -> None:
@@ -286,7 +286,7 @@ class PendingTurn:
             raw="".join(self.raw),
             offered=tuple(tool.name for tool in self._tools),
             formats=self._formats_of(response),
-            calls=_in_order(self.calls, response.tool_calls),
+            calls=_in_order(self.calls, response.all_calls),
             faults=self.faults,
             correction=self.correction,
             error=self._error,
@@ -297,7 +297,7 @@ class PendingTurn:
 
     def _formats_of(self, response: ParsedResponse) -> tuple[str, ...]:
         """Return the formats of the calls; without calls, formats in which the text names a tool."""
-        calls = response.tool_calls or response.incomplete
+        calls = response.all_calls or response.incomplete
         if calls:
             return tuple(dict.fromkeys(found_in(call, self._format) for call in calls))
         text = response.content[:LOOKED_AT]

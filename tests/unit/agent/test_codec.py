@@ -57,6 +57,7 @@ calls = st.builds(
     st.floats(0, 1),
     st.booleans(),
     extras,
+    st.booleans(),
 )
 results = st.builds(
     ToolResult, texts, texts, values, st.none() | texts, st.lists(images, max_size=2).map(tuple), extra=extras

@@ -34,6 +34,26 @@ def test_end_of_a_run_has_its_answer_messages_and_usage() -> None:
     assert [message.role for message in ended.messages] == ["user", "assistant", "tool", "assistant"]
 
 
+def test_a_call_of_a_tool_that_the_provider_defined_runs_the_registered_tool_of_its_name() -> None:
+    commands: list[object] = []
+
+    @toolwire.tool
+    def shell(action: dict[str, object]) -> str:
+        """Run a command."""
+        commands.append(action)
+        return "a.txt"
+
+    item = {"type": "shell_call", "id": "s", "call_id": "c1", "action": {"commands": ["ls"]}, "status": "completed"}
+    asked = toolwire.get_api("openai_responses").decode_response({"status": "completed", "output": [item]})
+    assert not asked.tool_calls
+    ended = Agent(ScriptedBackend([asked, "one file"]), [shell]).run_to_end_sync("Which files?")
+    assert (ended.answer, ended.calls, commands) == ("one file", 1, [{"commands": ["ls"]}])
+    unanswered = Agent(ScriptedBackend([asked, "none"]), [count]).run_to_end_sync("Which files?")
+    (result,) = unanswered.messages[2].parts
+    assert isinstance(result, toolwire.ToolResult)
+    assert "shell" in str(result.error)
+
+
 def test_run_without_an_answer_has_an_end_too() -> None:
     ended = Agent(ScriptedBackend([ProviderError("overloaded", status=529)])).run_to_end_sync("Count.")
     assert (ended.reason, ended.good, ended.answer) == ("error", False, "")

@@ -53,7 +53,8 @@ def answer(*items: Any, status: str = "completed") -> dict[str, Any]:
 @every_call
 def test_it_is_a_call_and_the_finish_reason_says_so(name: str) -> None:
     response = API.decode_response(answer(NAMES[name]))
-    (call,) = response.tool_calls
+    (call,) = response.provider_calls
+    assert (response.tool_calls, response.all_calls) == ((), (call,))  # no definition in the request has this name
     assert (call.name, call.id, response.finish_reason) == (name, "c1", FinishReason.TOOL_CALLS)
     assert call.arguments
 
@@ -66,7 +67,7 @@ def test_it_becomes_the_same_item_again(name: str) -> None:
     decoder = API.stream_decoder()
     streamed = b"".join(API.encode_stream(replay(response)))
     again = collect([*decoder.feed(streamed), *decoder.finish()])
-    assert again.tool_calls == response.tool_calls
+    assert again.all_calls == response.all_calls
     assert API.encode_response(again)["output"] == [item]
 
 
@@ -130,14 +131,14 @@ def test_a_call_that_the_provider_runs_stays_its_own() -> None:
     container = {**SHELL, "environment": {"type": "container_reference", "container_id": "x"}}
     searched = {**SEARCH, "execution": "server", "call_id": None}
     response = API.decode_response(answer(container, searched))
-    assert (response.tool_calls, response.finish_reason) == ((), FinishReason.STOP)
+    assert (response.all_calls, response.finish_reason) == ((), FinishReason.STOP)
     assert API.encode_response(response)["output"] == [container, searched]
 
 
 def test_a_call_that_was_cut_off_is_incomplete() -> None:
     for item, status in ((PATCH, "incomplete"), ({**PATCH, "status": "incomplete"}, "completed")):
         response = API.decode_response(answer(item, status=status))
-        assert (response.tool_calls, len(response.incomplete)) == ((), 1)
+        assert (response.all_calls, len(response.incomplete)) == ((), 1)
 
 
 def test_a_stream_of_another_api_has_it_whole() -> None:
@@ -146,4 +147,4 @@ def test_a_stream_of_another_api_has_it_whole() -> None:
     decoder = chat.stream_decoder()
     events = [*decoder.feed(b"".join(chat.encode_stream(replay(response)))), *decoder.finish()]
     (end,) = (event for event in events if isinstance(event, CallEnd))
-    assert (end.call.name, end.call.arguments) == ("computer", response.tool_calls[0].arguments)
+    assert (end.call.name, end.call.arguments) == ("computer", response.all_calls[0].arguments)
