@@ -39,6 +39,10 @@ class SimulatedTimeLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._clock.now
 
+    def block(self, seconds: float) -> None:
+        """Let time pass as if code did not return to the loop."""
+        self._clock.now += seconds
+
 
 def run_simulated(main: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine as `asyncio.run` does, in simulated time."""

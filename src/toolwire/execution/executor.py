@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from time import monotonic
 from types import NoneType
 from typing import Literal, TypedDict
@@ -26,7 +27,7 @@ from toolwire.execution.tool_context import NO_ENVIRONMENT, CallEnvironment
 from toolwire.messages import Problem, ToolCall, ToolResult
 from toolwire.policy.fingerprint import approval_key
 from toolwire.policy.lint import checked, misnomers
-from toolwire.policy.policy import Ask, Decision, Deny, Policy, full_name
+from toolwire.policy.policy import Allow, Ask, Decision, Deny, Policy, full_name
 from toolwire.policy.session import Session
 from toolwire.runtime.foreign_code import capture_errors
 from toolwire.text.suggest import check_options
@@ -240,12 +241,19 @@ class ToolExecutor:
         name = full_name(definition)
         # A key that differs means that the tool or the arguments changed since: then it is a new call.
         if not approved_key or approved_key != key:
-            if (issue := await self._permit(prepared, session, untrusted, ask)) is not None:
-                return refuse(call, issue, session)
+            decision = self._decide(prepared, session, untrusted, ask)
+            if not isinstance(decision, Allow):
+                issue = await self._resolve(prepared, decision, session, untrusted, ask)
+                if issue is not None:
+                    return refuse(call, issue, session)
+            elif decision.once:
+                session.record_use(approval_key(prepared.call, definition))
             # Counted without an await after the decision. Otherwise parallel calls would all pass the same limit.
             session.record_call(name, self._clock())
         # Waiting for a person takes no place here, so that one open question does not block other calls.
-        async with self._gate():
+        gate = self._gate()
+        await gate.acquire()
+        try:
             start = self._clock()
             session.record_start(name, start)
             try:
@@ -267,6 +275,8 @@ class ToolExecutor:
                 return Outcome(prepared.call, failed_result(call, LOST))
             finally:
                 session.record_end(name, start, self._clock())
+        finally:
+            gate.release()
         # An error message of an untrusted tool is untrusted content too, so this does not depend on success.
         if definition.untrusted:
             session.untrusted = True
@@ -334,34 +344,30 @@ class ToolExecutor:
                 session.record_plan(approval_key(prepared.call, prepared.tool.definition))
         return issues
 
-    def _decide(self, prepared: PreparedCall, session: Session, untrusted: bool | None = None) -> Decision:
+    def _decide(
+        self, prepared: PreparedCall, session: Session, untrusted: bool | None = None, ask: str = ""
+    ) -> Decision:
         # Matchers may be the program's own. One that fails denies: a fault in a rule must not let a call through.
         with capture_errors() as caught:
             context = session.context(now=self._clock(), untrusted=untrusted)
-            return self._policy.decide(prepared.call, prepared.tool.definition, context)
+            decision = self._policy.decide(prepared.call, prepared.tool.definition, context)
+            return Ask(ask) if ask and isinstance(decision, Allow) else decision
         return Deny(f"Whether {prepared.call.name} may run cannot be decided, so it did not run: {caught.message}")
 
-    async def _permit(self, prepared: PreparedCall, session: Session, untrusted: bool | None, ask: str) -> Issue | None:
-        """Decide, and ask where the decision says so; return the issue if the call must not run."""
-
-        def decide() -> Decision:
-            decision = self._decide(prepared, session, untrusted)
-            return Ask(ask) if ask and not isinstance(decision, Ask | Deny) else decision
-
-        decision = decide()
-        if isinstance(decision, Ask):
-            issue = await self._requests.request(prepared, decision, session, decide)
-            if issue is not None:
-                return issue
-            name = prepared.call.name
-            # Minutes may have passed. The person approved the tool as it was, so a tool that was replaced must not run.
-            if not prepared.is_current(self._registry):
-                return Issue("denied", f"{name} was changed or switched off meanwhile, so it did not run.")
-            # Other calls may have used up a limit meanwhile. An approval answers `Ask`, and never overrules `Deny`.
-            again = self._decide(prepared, session, untrusted)
-            return Issue("denied", again.reason) if isinstance(again, Deny) else None
+    async def _resolve(
+        self, prepared: PreparedCall, decision: Ask | Deny, session: Session, untrusted: bool | None, ask: str
+    ) -> Issue | None:
+        """Ask for an approval where the decision says so; return the issue if the call must not run."""
         if isinstance(decision, Deny):
             return Issue("denied", decision.reason)
-        if decision.once:
-            session.record_use(approval_key(prepared.call, prepared.tool.definition))
-        return None
+        decide = partial(self._decide, prepared, session, untrusted, ask)
+        issue = await self._requests.request(prepared, decision, session, decide)
+        if issue is not None:
+            return issue
+        name = prepared.call.name
+        # Minutes may have passed. The person approved the tool as it was, so a tool that was replaced must not run.
+        if not prepared.is_current(self._registry):
+            return Issue("denied", f"{name} was changed or switched off meanwhile, so it did not run.")
+        # Other calls may have used up a limit meanwhile. An approval answers `Ask`, and never overrules `Deny`.
+        again = self._decide(prepared, session, untrusted)
+        return Issue("denied", again.reason) if isinstance(again, Deny) else None

@@ -75,9 +75,10 @@ def build_result(call: ToolCall, value: Any) -> ToolResult:
     if isinstance(value, ToolResult):
         # A tool must not answer for another call: the id and the name are always those of the call that ran.
         return replace(value, call_id=call.id, tool_name=call.name, result=_to_json(value.result))
+    parts = value if isinstance(value, list | tuple) else (value,) if isinstance(value, _PARTS) else ()
     # A list of plain strings is a JSON value, as it is without parts among them.
-    parts = value if isinstance(value, list | tuple) else (value,)
-    if any(isinstance(item, _PARTS) for item in parts) and all(isinstance(item, str | _PARTS) for item in parts):
+    has_parts = bool(parts) and any(isinstance(item, _PARTS) for item in parts)
+    if has_parts and all(isinstance(item, str | _PARTS) for item in parts):
         return _result_of_parts(call, parts)
     return ToolResult(call.id, call.name, _to_json(value))
 
@@ -92,18 +93,21 @@ def _result_of_parts(call: ToolCall, parts: Sequence[str | TextPart | ImagePart 
     return ToolResult(call.id, call.name, "\n".join(texts) if texts else None, images=images, files=files)
 
 
-_CONTAINERS = (dict, list, tuple)
+_SEQUENCES = (list, tuple)
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 def copy_json(value: Any) -> Any:
     """Return a deep copy of a JSON value; tuples become lists."""
     # Much faster than `copy.deepcopy`, which looks for cycles. The parser bounds the depth, so recursion is safe.
     if isinstance(value, dict):
-        return {key: copy_json(item) if isinstance(item, _CONTAINERS) else item for key, item in value.items()}
-    if isinstance(value, list):
-        return [copy_json(item) if isinstance(item, _CONTAINERS) else item for item in value]
-    if isinstance(value, tuple):
-        return [copy_json(item) for item in value]
+        if _SCALARS.issuperset(map(type, value.values())):
+            return dict(value)
+        return {key: item if type(item) in _SCALARS else copy_json(item) for key, item in value.items()}
+    if isinstance(value, _SEQUENCES):
+        if _SCALARS.issuperset(map(type, value)):
+            return list(value)
+        return [item if type(item) in _SCALARS else copy_json(item) for item in value]
     return value
 
 
@@ -113,4 +117,4 @@ def _to_json(value: Any) -> Any:
     except ToolError as error:
         raise ToolError(f"The tool ran, but its result cannot be written as JSON: {error}") from error
     # The tool may keep its value and change it later, for example from a background task; the result must not change.
-    return copy_json(converted) if isinstance(converted, _CONTAINERS) else converted
+    return copy_json(converted)

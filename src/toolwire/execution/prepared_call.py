@@ -51,8 +51,8 @@ class PreparedCall:
             and now.definition.parameters == before.definition.parameters
         )
 
-    async def run(self, timeout: float | None, session: Session, environment: CallEnvironment) -> Any:
-        """Return the value that the tool returns.
+    def run(self, timeout: float | None, session: Session, environment: CallEnvironment) -> Awaitable[Any]:
+        """Return an awaitable of the value that the tool returns.
 
         Args:
             timeout: maximum number of seconds for a tool without a timeout of its own; None for no maximum.
@@ -62,10 +62,13 @@ class PreparedCall:
         Raises:
             ToolError: the tool took longer.
         """
-        tool = self.tool
         # Most tools ask for no context; those do not pay for one.
-        if not (tool.context or tool.is_stream):
-            return await self._run(self.inputs, timeout, None)
+        if self.tool.context or self.tool.is_stream:
+            return self._run_in_context(timeout, session, environment)
+        return self._run(self.inputs, timeout, None)
+
+    async def _run_in_context(self, timeout: float | None, session: Session, environment: CallEnvironment) -> Any:
+        tool = self.tool
         context = ToolContext[Any](self.call, session, environment)
         inputs = {**self.inputs, tool.context: context} if tool.context else self.inputs
         try:
@@ -84,7 +87,11 @@ class PreparedCall:
         if isolation is None and (tool.is_async or tool.is_stream):
             stream = context is not None and tool.is_stream
             work = _last_value(run(**inputs), context) if stream and context is not None else run(**inputs)
-            return await self._run_async(work, timeout)
+            try:
+                return await abandonable(work, f"the tool {self.call.name}", timeout)
+            except TookTooLong as error:
+                assert timeout is not None
+                raise self._late(timeout, stops=error.stopped) from error
         work = in_thread(run, inputs) if isolation is None else run_isolated(run, inputs, isolation)
         if timeout is None:
             return await work
@@ -95,13 +102,6 @@ class PreparedCall:
             if not scope.expired():
                 raise  # the tool raised it, so it is the tool's own error
             raise self._late(timeout, stops=isolation is not None) from error
-
-    async def _run_async(self, work: Awaitable[Any], timeout: float | None) -> Any:
-        try:
-            return await abandonable(work, f"the tool {self.call.name}", timeout)
-        except TookTooLong as error:
-            assert timeout is not None
-            raise self._late(timeout, stops=error.stopped) from error
 
     def _late(self, timeout: float, *, stops: bool) -> ToolError:
         # A thread cannot be stopped from outside. The model must not take the call for undone and repeat it.

@@ -48,18 +48,26 @@ async def abandonable(work: Awaitable[T], name: str, seconds: float | None = Non
         BaseException: from the code.
     """
     loop = asyncio.get_running_loop()
-    ended: asyncio.Future[_Outcome | None] = loop.create_future()
-    task = loop.create_task(_run(work, ended))
-    timer = None if seconds is None else loop.call_later(seconds, _settle, ended, None)
+    begun = None if seconds is None else loop.time()
+    progress = _Progress()
+    task = loop.create_task(_run(work, progress), name=name)
     try:
-        # Awaiting the task itself would pass a cancellation on to it, and then wait for it without a limit.
-        outcome = await ended
+        # The task takes its first step before this one continues. Work that ends in it costs one turn of the event
+        # loop, and neither a future nor a timer.
+        await asyncio.sleep(0)
+        outcome = progress.outcome
+        if outcome is None:
+            progress.ended = ended = loop.create_future()
+            timer = None if begun is None or seconds is None else loop.call_at(begun + seconds, _settle, ended, None)
+            try:
+                # Awaiting the task itself would pass a cancellation on to it, and then wait for it without a limit.
+                outcome = await ended
+            finally:
+                if timer is not None:
+                    timer.cancel()
     except asyncio.CancelledError:
         await _stop(task, name)
         raise
-    finally:
-        if timer is not None:
-            timer.cancel()
     if outcome is None:
         if not await _stop(task, name):
             raise TookTooLong(stopped=False)
@@ -75,13 +83,30 @@ _Outcome = tuple[Any, BaseException | None]
 """The value that the code returned, and the error that it raised."""
 
 
-async def _run(work: Awaitable[Any], ended: asyncio.Future[_Outcome | None]) -> _Outcome:
+class _Progress:
+    """The outcome of foreign code, and the future that gets it.
+
+    Attributes:
+        outcome: None while the code works.
+        ended: gets the outcome; None if the caller does not wait for it yet.
+    """
+
+    __slots__ = ("ended", "outcome")
+
+    def __init__(self) -> None:
+        self.outcome: _Outcome | None = None
+        self.ended: asyncio.Future[_Outcome | None] | None = None
+
+
+async def _run(work: Awaitable[Any], progress: _Progress) -> _Outcome:
     # SystemExit and KeyboardInterrupt in a task end the whole event loop, so they are raised where the task is awaited.
     value: Any = None
     with capture_errors((BaseException,)) as caught:
         value = await work
-    _settle(ended, (value, caught.error))
-    return value, caught.error
+    progress.outcome = outcome = value, caught.error
+    if progress.ended is not None:
+        _settle(progress.ended, outcome)
+    return outcome
 
 
 def _settle(ended: asyncio.Future[_Outcome | None], outcome: _Outcome | None) -> None:

@@ -95,3 +95,42 @@ def test_errors_are_raised_where_the_code_is_awaited(error: BaseException) -> No
 
     with asyncio.Runner(loop_factory=SimulatedTimeLoop) as runner:
         runner.run(main())
+
+
+def test_code_that_ends_in_its_first_step_costs_one_turn_of_the_event_loop() -> None:
+    async def quick() -> str:
+        return "done"
+
+    async def main() -> tuple[str, int]:
+        turns = 0
+
+        async def count() -> None:
+            nonlocal turns
+            while True:
+                await asyncio.sleep(0)
+                turns += 1
+
+        counting = asyncio.create_task(count())
+        await asyncio.sleep(0)
+        before = turns
+        value = await abandonable(quick(), "x", 5)
+        counting.cancel()
+        return value, turns - before
+
+    assert run_simulated(main()) == ("done", 1)
+
+
+def test_the_time_of_the_first_step_counts() -> None:
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SimulatedTimeLoop)
+
+        async def slow_to_start() -> None:
+            loop.block(4)
+            await asyncio.sleep(1_000)
+
+        with pytest.raises(TookTooLong):
+            await abandonable(slow_to_start(), "x", 5)
+        assert loop.time() == pytest.approx(5)
+
+    run_simulated(main())
