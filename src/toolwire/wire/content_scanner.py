@@ -77,12 +77,7 @@ class ContentScanner(Leaf):
             self._marker_set = content.reasoning[self._span]
         else:
             self._marker_set = content.prose_start if self.blank else content.prose
-        plain = (
-            self._quotation is None
-            and not self._trail
-            and not self.at_reasoning_start
-            and (self.reasoning or not self.blank)
-        )
+        plain = self._quotation is None and not self.at_reasoning_start and (self.reasoning or not self.blank)
         self.quick = self._marker_set.find_start if plain else None
 
     @property
@@ -122,12 +117,17 @@ class ContentScanner(Leaf):
         if text:
             self._text(text)
 
-    def add_rejected_block(self, text: str) -> None:
-        """Add text that turned out not to be a block, and in which only a quotation at its beginning matters."""
+    def add_rejected_block(self, text: str, *, heads_line: bool) -> None:
+        """Add text that turned out not to be a block, and in which only a quotation at its beginning matters.
+
+        Args:
+            text: the text.
+            heads_line: it begins a line, as a fence has to.
+        """
         if not self.reasoning:
             fence = text[:3] if text[:3] in FENCES else ""
             marker = fence or text[:1]
-            if marker in self._quotes and (marker in BRACKETS or self._last == "\n"):
+            if marker in self._quotes and (marker in BRACKETS or heads_line):
                 self._quote(marker)
                 self._read_quotation(text, 0, False)
         self._text(text)
@@ -272,11 +272,11 @@ class ContentScanner(Leaf):
         if self._last != "\n" and marker in FENCES:
             return False
         self._quote(marker)
-        self.quick = None
         return True
 
     def _quote(self, marker: str) -> None:
         self._quotation = quotation(marker, self._content.closers, self._content.prose)
+        self.quick = None
 
     def _read_quotation(self, text: str, pos: int, final: bool) -> int:
         """Read on in the quotation; return the position after what was read."""

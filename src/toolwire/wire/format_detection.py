@@ -86,7 +86,7 @@ def _merge(formats: Iterable[WireFormat], known_tools: bool, calls: bool) -> Mer
         for opener in compiled.detected:
             owners.setdefault(opener.lower(), []).append((wire, opener))
             (anywhere if opener in compiled.anywhere else start).add(opener)
-        ending |= compiled.ending & compiled.detected
+        ending |= compiled.ending
         for opener, closers in compiled.quotes.items():
             quotes[opener] = quotes.get(opener, frozenset()) | closers
     content = ContentMarkers(
@@ -279,7 +279,7 @@ class FormatDetector:
     def _advance_probes(self, text: str, start: int, final: bool) -> bool:
         """Let the probes read on; return whether it is decided what the block is."""
         for probe in self._probes:
-            if not probe.decided and not probe.ended:
+            if not probe.decided:
                 before = probe.position
                 if final:
                     probe.end(text, before - start)
@@ -314,10 +314,11 @@ class FormatDetector:
         self._scanned += sum(probe.scanned for probe in self._probes)
         self._probes.clear()
         self._position = longest.position
+        heads_line = self._content.at_line_start
         self._content.resume()
         for event in longest.take_events():
             if isinstance(event, ContentDelta):
-                self._content.add_rejected_block(event.text)
+                self._content.add_rejected_block(event.text, heads_line=heads_line)
             elif not self._content.reasoning:  # reasoning only mentions markers
                 self._events.append(event)
 

@@ -1,0 +1,91 @@
+"""Detection of a format: what a block that turns out to be none leaves behind, and text that waits."""
+
+from __future__ import annotations
+
+import pytest
+from tests.property.laws import check_chunking
+
+import toolwire
+from toolwire import StreamParser
+from toolwire.messages import ParsedResponse
+
+TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}]
+CALL = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
+CODE = "```tool_code\nf(a=1)\n```"
+
+
+def read(text: str) -> ParsedResponse:
+    """Return the reading of a text whose format is not named; it is the same in pieces of any size."""
+    return check_chunking(text, format="auto", tools=TOOLS, fallback="none").response
+
+
+@pytest.mark.parametrize("before", ["", "See:\n", "See:\n\n"])
+@pytest.mark.parametrize(
+    ("fence", "is_problem"),
+    [('```json\n{"x": 1}\n```', False), ("```tool_code\n1 + 2\n```", True), ("```py\nx = 1\n```", False)],
+)
+@pytest.mark.parametrize("call", [CALL, CODE])
+def test_a_call_behind_a_fence_that_shows_something_else_is_read(
+    before: str, fence: str, is_problem: bool, call: str
+) -> None:
+    response = read(f"{before}{fence}\nNow:\n{call}")
+    assert [made.arguments for made in response.tool_calls] == [{"a": 1}]
+    assert response.content == f"{before}{fence}\nNow:\n"
+    assert [problem.kind for problem in response.problems] == ["malformed"] * is_problem
+
+
+@pytest.mark.parametrize("fence", ['```json\n{"x": 1}', "```json\n[]", "```tool_code\n1 + 2", "```python\nx = 1"])
+@pytest.mark.parametrize("before", ["", "See:\n"])
+def test_a_call_inside_a_fence_that_shows_something_else_is_content(before: str, fence: str) -> None:
+    text = f"{before}{fence}\n{CALL}\n```\n"
+    assert (read(text).tool_calls, read(text).content) == ((), text)
+    assert read(text + CALL).tool_calls
+    unclosed = read(f"{before}{fence}\n{CALL}")
+    assert unclosed.tool_calls == ()
+    assert unclosed.problems[-1].kind == "hidden_by_fence"
+
+
+def test_backticks_inside_a_line_hide_nothing_behind_them() -> None:
+    text = 'See ```json\n{"x": 1}\n'
+    assert [call.arguments for call in read(text + CALL).tool_calls] == [{"a": 1}]
+
+
+@pytest.mark.parametrize("text", ["```\nnothing", "```\n<tool_call>", '```\n{"name": "f"}'])
+def test_an_unclosed_fence_without_a_call_is_no_problem(text: str) -> None:
+    response = read(text)
+    assert (response.content, response.problems) == (text, ())
+
+
+@pytest.mark.parametrize("text", ["see [tool_calls] x", "<FUNCTION=f> is", "a [Tool_Calls][] b "])
+def test_a_spelling_that_no_format_allows_is_content(text: str) -> None:
+    response = read(text + CALL)
+    assert (len(response.tool_calls), response.content, response.problems) == (1, text, ())
+
+
+@pytest.mark.parametrize(("opener", "reads"), [("<TOOL_CALL>", True), ("<Tool_Call>", True), ("[tool_calls]", False)])
+def test_only_formats_that_ignore_case_are_tried_for_another_case(opener: str, reads: bool) -> None:
+    text = f"{opener}<name>f</name></tool_call>"
+    response = read(text)
+    assert (bool(response.tool_calls), response.content) == (reads, "" if reads else text)
+
+
+def test_text_that_begins_like_a_marker_waits_no_longer_than_it_may_be_one() -> None:
+    parser = StreamParser(tools=TOOLS, fallback="none")
+    emitted = [
+        "".join(event.text for event in parser.feed(piece) if isinstance(event, toolwire.ContentDelta))
+        for piece in ("a <tool", "_", "box", " is", " here <tool_", "call", "> b")
+    ]
+    assert emitted == ["a ", "", "<tool_box", " is", " here ", "", ""]
+
+
+@pytest.mark.parametrize("opener", ["<think>", "<|channel|>analysis<|message|>"])
+def test_words_that_some_formats_drop_stay_behind_reasoning_that_others_have_too(opener: str) -> None:
+    closer = "</think>" if opener == "<think>" else "<|end|>"
+    response = read(f"{opener}x{closer}Write <response> and <answer>.")
+    assert (response.reasoning, response.content) == ("x", "Write <response> and <answer>.")
+
+
+@pytest.mark.parametrize("opener", ["[TOOL_CALLS]", "Action: f", "```json"])
+def test_openers_in_reasoning_are_part_of_it(opener: str) -> None:
+    response = read(f"<think>I write {opener} here.</think>{CALL}")
+    assert (response.reasoning, len(response.tool_calls)) == (f"I write {opener} here.", 1)
