@@ -666,12 +666,14 @@ def _print(tallies: Sequence[Tally], fallen: Sequence[str]) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Return 0, or 1 if a score has fallen below the stored one."""
     options = _parse(arguments)
-    areas = AREAS
-    if options.tests:
-        name = hashlib.sha256(" ".join(options.tests).encode()).hexdigest()[:8]
-        areas = {f"tests-{name}": Area(("**/*.py",), tuple(options.tests))}
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     mutation = Mutation(options)
+    areas = AREAS
+    if options.tests:
+        # Only the wanted modules are measured: coverage of all others would take most of the time.
+        wanted = tuple(mutation.modules(Area(("**/*.py",), ())))
+        name = hashlib.sha256(" ".join((*options.tests, *wanted)).encode()).hexdigest()[:8]
+        areas = {f"tests-{name}": Area(wanted, tuple(options.tests))}
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     tallies: list[Tally] = []
