@@ -147,7 +147,6 @@ class CallBuilder:
         self._emit(CallStart(index, self.name, self.id))
         if self._early_text:
             self._emit(ArgumentsDelta(index, "".join(self._early_text)))
-            self._early_text.clear()
 
     # -- arguments as one JSON object ----------------------------------------------------------------------------
 

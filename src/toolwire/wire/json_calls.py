@@ -217,22 +217,21 @@ def json_calls(reader: BlockReader, step: Step, node: JsonCall) -> Control:
 def json_list(reader: BlockReader, node: JsonCall, *, nested: bool = False) -> Control:
     """Read a list of calls, whose opening bracket may have been read; `nested` means inside an object."""
     yield NextMarker(_LIST)
-    count = 0
+    any_call = False
     comma = True
     while True:
         marker = NextMarker(_ITEM, consume=False)
         token = yield marker
         if token == "{" and comma:
             yield from _json_call(reader, node, _EXTRA_BRACE)
-            count += 1
-            comma = False
+            any_call, comma = True, False
         elif token == "," and not comma:
             yield NextMarker(_ITEM)
             comma = True
         elif token == "]":
             yield NextMarker(_ITEM)
             break
-        elif count and not token:
+        elif any_call and not token:
             # Calls that were read stay calls, whatever comes in place of the bracket.
             reader.missing_close()
             return
@@ -240,7 +239,7 @@ def json_list(reader: BlockReader, node: JsonCall, *, nested: bool = False) -> C
             yield from reader.cut_here()
         else:
             raise Unreadable("a JSON object should begin here" if comma else "a comma is missing after a call")
-    if count:
+    if any_call:
         call = reader.building()
         if comma:
             call.record_repair("trailing_comma", "a comma is before the closing bracket")

@@ -177,16 +177,16 @@ class NodeReader(BlockReader):
     # -- nodes that contain others -------------------------------------------------------------------------------
 
     def _many(self, step: Step, _: Many) -> Control:
-        count = 0
+        any_read = False
         while True:
             marker, cut = yield from self.marker(step.either_set, consume=False)
             if marker and marker in step.first:
                 yield from self.sequence(step.groups[0])
-                count += 1
+                any_read = True
                 if self.closed:
                     return
                 continue
-            if count:
+            if any_read:
                 return
             if marker:
                 self.empty = True

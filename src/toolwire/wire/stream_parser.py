@@ -134,11 +134,11 @@ class StreamParser:
             return FormatDetector(all_formats(), options, position=position, calls=tool_choice == "auto")
 
         self._reader = new_reader(options, before)
-        level = fallback or ("whole_message" if wire is None else "none")
         # Without markers only the name of a known tool says that something is a call, so there have to be tools.
-        reads_more = level != "none" and repair == "safe" and tool_choice == "auto" and bool(prepared.definitions)
+        reads_more = repair == "safe" and tool_choice == "auto" and bool(prepared.definitions)
+        reads_more = reads_more and (fallback != "none" if fallback else wire is None)
         self._fallback = (
-            FallbackReader(options, prepared, new_reader, beside=self._reader, prose=level == "embedded")
+            FallbackReader(options, prepared, new_reader, beside=self._reader, prose=fallback == "embedded")
             if reads_more
             else None
         )

@@ -124,7 +124,7 @@ def _elements(reader: BlockReader, node: Elements, other_calls: KnownTags) -> Co
                 continue
             last = element[0]
             # An element that the tool does not have may be HTML, so it does not make the element around it a call.
-            if call.index < 0 and _declared(call.shape, last):
+            if _declared(call.shape, last):
                 reader.announce(call)
             if (yield from _element(arguments, element, other_calls)):
                 break

@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.streams import parsed
+from tests.property.laws import check_chunking
 
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}]
 
 
-def read(members: str, size: int) -> tuple[list[Any], list[str], list[str]]:
-    """Return the arguments and repairs of complete calls, the names of incomplete ones, and the kinds of problems."""
-    response = parsed("<tool_call>{" + members + "}</tool_call>", size, format="hermes", tools=TOOLS)
+def read(members: str) -> tuple[list[Any], list[str], list[str]]:
+    """Return the arguments and repairs of complete calls, the names of incomplete ones, and the kinds of problems.
+
+    They are the same in pieces, and without deltas, for which whole objects are read in one go.
+    """
+    response = check_chunking("<tool_call>{" + members + "}</tool_call>", format="hermes", tools=TOOLS).response
     assert {call.name for call in response.tool_calls} <= {"f"}
     calls: list[Any] = [(call.arguments, *call.repairs) for call in response.tool_calls]
     return calls, [call.name for call in response.incomplete], [problem.kind for problem in response.problems]
 
 
-@pytest.mark.parametrize("size", [0, 1])
 @pytest.mark.parametrize(
     ("members", "calls"),
     [
@@ -36,17 +38,16 @@ def read(members: str, size: int) -> tuple[list[Any], list[str], list[str]]:
         ),
     ],
 )
-def test_an_object_with_a_name_is_a_call(members: str, calls: list[Any], size: int) -> None:
-    assert read(members, size) == (calls, [], [])
+def test_an_object_with_a_name_is_a_call(members: str, calls: list[Any]) -> None:
+    assert read(members) == (calls, [], [])
 
 
-@pytest.mark.parametrize("size", [0, 1])
 @pytest.mark.parametrize("kind", ['"other"', '""', "5", "null", "{}"])
-def test_a_member_that_says_something_else_is_reported(kind: str, size: int) -> None:
-    assert read(f'"type": {kind}, "name": "f", "arguments": {{}}', size) == ([({},)], [], ["unread_members"])
+def test_a_member_that_says_something_else_is_reported(kind: str) -> None:
+    assert read(f'"type": {kind}, "name": "f", "arguments": {{}}') == ([({},)], [], ["unread_members"])
+    assert read(f'"name": "f", "other": {kind}') == ([({},)], [], ["unread_members"])
 
 
-@pytest.mark.parametrize("size", [0, 1])
 @pytest.mark.parametrize(
     "members",
     [
@@ -58,11 +59,10 @@ def test_a_member_that_says_something_else_is_reported(kind: str, size: int) -> 
         "",
     ],
 )
-def test_an_object_without_a_name_is_not_a_call(members: str, size: int) -> None:
-    assert read(members, size) == ([], [], ["missing_name"])
+def test_an_object_without_a_name_is_not_a_call(members: str) -> None:
+    assert read(members) == ([], [], ["missing_name"])
 
 
-@pytest.mark.parametrize("size", [0, 1])
 @pytest.mark.parametrize(
     ("members", "incomplete"),
     [
@@ -73,7 +73,45 @@ def test_an_object_without_a_name_is_not_a_call(members: str, size: int) -> None
         ('"name": "f", "name": "g", "arguments": {}', ["f"]),
         ('"name": "f", "arguments": {}, "arguments": {}', ["f"]),
         (', "name": "f"', []),
+        (' {"name": "f", "arguments": {}} ', []),
     ],
 )
-def test_a_broken_object_is_a_problem(members: str, incomplete: list[str], size: int) -> None:
-    assert read(members, size) == ([], incomplete, ["malformed"])
+def test_a_broken_object_is_a_problem(members: str, incomplete: list[str]) -> None:
+    assert read(members) == ([], incomplete, ["malformed"])
+
+
+_CALL = '{"name": "f", "arguments": {"a": 1}}'
+
+
+@pytest.mark.parametrize("rest", ["{}]</tool_call>", " 5]</tool_call>", '{"name": "f"}]</tool_call>'])
+@pytest.mark.parametrize("comma", ["", ", "])
+def test_a_list_that_is_broken_behind_a_call_keeps_the_call(rest: str, comma: str) -> None:
+    rest = comma * 2 + rest
+    response = check_chunking(f"<tool_call>[{_CALL}{rest}", format="hermes", tools=TOOLS).response
+    assert [call.arguments for call in response.tool_calls] == [{"a": 1}]
+    assert response.content.strip() == rest.removeprefix(",").strip()
+
+
+@pytest.mark.parametrize("members", ['"name": "f"', '"arguments": {"a": 2}', '"name": "f", "arguments": {"a": 2}'])
+def test_members_of_a_call_beside_a_list_of_calls_start_no_call(members: str) -> None:
+    text = f'{{"tool_calls": [{_CALL}], {members}}}'
+    response = check_chunking(text, format="openai_json", tools=TOOLS).response
+    assert ([call.arguments for call in response.tool_calls], response.incomplete) == ([{"a": 1}], ())
+    assert response.content.strip() == members.partition(": ")[2] + "}"
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        ('{"arguments": {"a": 1}, "name": "f"}', [{"a": 1}]),
+        ('{"arguments": {"type": "object", "properties": {"a": {"type": "integer"}}}, "name": "f"}', []),
+        (f'{{"tool_calls": [{_CALL}]}}', [{"a": 1}]),
+        (f'{{"tool_calls": [[{_CALL}]]}}', []),
+        (f'{{"tool_calls": {_CALL}}}', []),
+        (f'{{"name": "f", "tool_calls": [{_CALL}]}}', []),
+    ],
+)
+def test_only_the_object_of_a_call_is_read_without_markers(text: str, calls: list[Any]) -> None:
+    response = check_chunking(text, format="openai_json", tools=TOOLS).response
+    assert [call.arguments for call in response.tool_calls] == calls
+    assert response.content == ("" if calls else text)

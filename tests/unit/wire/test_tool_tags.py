@@ -105,6 +105,7 @@ NO_CALL = [
     "<read_files><path>a</path></read_files> <read><path>a</path></read> </read_file> <read_file",
     "<read_file><other>a</other></read_file>",
     '<read_file class="x">a</read_file>',
+    '<read_file PATH="a"/>',
     "<run_command>I will look around.</run_command>",
     "<write_file>a text</write_file>",
     '<read_file>["a"]</read_file>',
@@ -176,6 +177,28 @@ def test_strings_are_streamed_and_text_without_tags_is_a_repair() -> None:
     assert "".join(deltas) == '{"path": "a", "content": "one two'
     (call,) = toolwire.parse("<send>hello</send>", format="tool_tags", tools=TOOLS).tool_calls
     assert (call.repairs, call.confidence) == (("bare_value",), 0.9)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("answer", "content", "message", "prompt", "query", "question", "reasoning", "response", "result", "summary"),
+        *("text", "thought"),
+    ],
+)
+def test_text_without_tags_is_the_only_parameter_that_is_read(key: str) -> None:
+    for required, counts in (((), 1), ((key,), 1), (("other",), 0), ((key, "other"), 0)):
+        tools = [_tool("tell", required, **{key: "string", "other": "string"})]
+        for text in ("hello", "5", "[1]", "true"):
+            response = check_chunking(f"<tell>{text}</tell>", format="tool_tags", tools=tools).response
+            assert [call.arguments for call in response.tool_calls] == [{key: text}] * counts
+
+
+@pytest.mark.parametrize("key", ["command", "code", "path"])
+def test_text_without_tags_is_never_what_a_tool_runs(key: str) -> None:
+    tools = [_tool("tell", **{key: "string"})]
+    response = check_chunking("<tell>hello</tell>", format="tool_tags", tools=tools).response
+    assert (response.tool_calls, response.content) == ((), "<tell>hello</tell>")
 
 
 def test_names_that_are_no_names_of_elements_are_neither_read_nor_written() -> None:
