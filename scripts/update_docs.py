@@ -30,6 +30,7 @@ from toolwire.cli.check_command import PROBES
 from toolwire.cli.formats_command import SAMPLE_CALL, SAMPLE_TOOL
 from toolwire.cli.program import program
 from toolwire.client.endpoints import ENDPOINTS
+from toolwire.config.gateway_tables import GatewayModelTable, GatewayTable, PriceTable
 from toolwire.config.tables import (
     AgentTable,
     AgentTeamConfig,
@@ -38,7 +39,6 @@ from toolwire.config.tables import (
     GateTable,
     MemberTable,
     ModelProfile,
-    PriceTable,
     SettingsTable,
     SummarizeTable,
     Tools,
@@ -251,6 +251,9 @@ def _configuration() -> str:
         "[agents.NAME.compaction]": SummarizeTable,
         "[teams.NAME]": AgentTeamConfig,
         "[teams.NAME.members.NAME], [teams.NAME.handoffs.NAME]": MemberTable,
+        "[gateway]": GatewayTable,
+        "[gateway.models.NAME]": GatewayModelTable,
+        "[gateway.models.NAME.prices]": PriceTable,
         "[policy]": PolicyTable,
         "[policy.default]": Defaults,
         "[[policy.rules]]": RuleTable,

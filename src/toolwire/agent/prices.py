@@ -134,9 +134,22 @@ def published_prices(backend: Backend) -> PublishedPrices | None:
     endpoint = ENDPOINTS.get(backend.api)
     # A client knows whether it asks the provider itself; a server of one's own has other prices, or none.
     provider = getattr(backend, "price_provider", endpoint.prices if endpoint else "")
+    return published_prices_at(provider, backend.model)
+
+
+def published_prices_at(provider: str, model: str) -> PublishedPrices | None:
+    """Return the prices that a provider publishes for a model; None if there are none.
+
+    Args:
+        provider: the provider's name in the list of prices; "" for none.
+        model: the model's name.
+
+    Raises:
+        MissingExtra: `genai-prices` is not installed.
+    """
     if not provider:
         return None
-    prices = PublishedPrices(provider, backend.model)
+    prices = PublishedPrices(provider, model)
     # The list says only when it is asked for a price whether it has the model.
     try:
         prices.cost_of(Usage(1, 1))

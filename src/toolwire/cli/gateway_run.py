@@ -11,11 +11,12 @@ from toolwire.agent.model_pool import LOCAL, Models
 from toolwire.cli.agent_options import DEFAULT_MODEL
 from toolwire.cli.console import say
 from toolwire.cli.open_agent import load_local
-from toolwire.config.gateway_tables import GatewayModelTable, GatewayTable
+from toolwire.config.gateway_tables import STORE, GatewayModelTable, GatewayTable
 from toolwire.config.tables import Configuration, ModelProfile, Tools, load_configuration
 from toolwire.gateway.aiohttp_transport import AiohttpTransport
 from toolwire.gateway.model_loading import ANY_MODEL, load_models
 from toolwire.gateway.serving import ServerOptions, new_event_loop, serve
+from toolwire.gateway.state_store import IN_MEMORY, opened_store
 
 KEYS = "TOOLWIRE_GATEWAY_KEYS"
 """The environment variable with the keys that clients may send, separated by commas."""
@@ -60,6 +61,11 @@ def serve_backend(options: BackendOptions, host: str, port: int) -> None:
     _run(Configuration(profiles={_PROFILE: profile}, gateway=table))
 
 
+def store_url(table: GatewayTable) -> str:
+    """Return the URL of the gateway's store: that of the environment, else that of the file; "" if none is named."""
+    return os.environ.get(STORE, "").strip() or table.store
+
+
 def _run(configuration: Configuration) -> None:
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(_serve(configuration))
@@ -68,10 +74,19 @@ def _run(configuration: Configuration) -> None:
 async def _serve(configuration: Configuration) -> None:
     table = configuration.gateway
     keys = tuple(key.strip() for key in os.environ.get(KEYS, "").split(",") if key.strip())
-    options = ServerOptions(table.host, table.port, keys, table.hosts, table.origins, table.max_body << 20, table.grace)
+    options = ServerOptions(
+        table.host, table.port, keys, table.virtual_keys, table.hosts, table.origins, table.max_body << 20, table.grace
+    )
+    url = store_url(table)
+    if not (url or table.virtual_keys):
+        url = IN_MEMORY
 
     def ready(url: str) -> None:
         say(f"toolwire: serving at {url} (OpenAI: {url}/v1, others: {url})", "")
 
-    async with AiohttpTransport() as transport, Models(load=load_local, transport=transport) as models:
-        await serve(await load_models(configuration, models), options, ready=ready)
+    async with (
+        AiohttpTransport() as transport,
+        Models(load=load_local, transport=transport) as models,
+        opened_store(url) as store,
+    ):
+        await serve(await load_models(configuration, models), options, store=store, ready=ready)

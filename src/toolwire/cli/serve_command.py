@@ -9,6 +9,7 @@ import typer
 
 from toolwire._surface import needs_extra
 from toolwire.cli.console import CliError
+from toolwire.config.gateway_tables import PORT
 
 EXAMPLES = """Examples:
 
@@ -36,7 +37,7 @@ def serve(
         typer.Option("--format", "-f", help="Wire format of tools in the prompt, for a model without fields."),
     ] = "",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = 4100,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = PORT,
 ) -> None:
     """Serve any model to clients of any API: OpenAI, Responses, Anthropic, Gemini, Ollama."""
     if config is not None and (backend or api or model or key_env or text_format):

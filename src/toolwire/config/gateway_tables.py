@@ -13,15 +13,38 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, Field
+
+PORT = 4100
+"""The default port of the gateway."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+STORE = "TOOLWIRE_GATEWAY_STORE"
+"""The environment variable with the URL of the gateway's store, which may contain a password."""
 
 
-class GatewayModelTable(_Strict):
+def without_password(url: str) -> str:
+    """Return a URL.
+
+    Raises:
+        ValueError: it contains a password, which does not belong in a file.
+    """
+    if "://" in url and urlsplit(url).password:
+        raise ValueError(f"the URL contains a password: set {STORE} in the environment to it instead")
+    return url
+
+
+class PriceTable(BaseModel, extra="forbid", frozen=True):
+    """The price of a million tokens; see `toolwire.agent.Prices`."""
+
+    input: Annotated[float, Field(ge=0)] = 0.0
+    output: Annotated[float, Field(ge=0)] = 0.0
+    cached: Annotated[float, Field(ge=0)] | None = None
+
+
+class GatewayModelTable(BaseModel, extra="forbid", frozen=True):
     """A model that the gateway offers, by the name that clients ask for; `*` in the name stands for any text.
 
     Attributes:
@@ -31,6 +54,8 @@ class GatewayModelTable(_Strict):
         calls_in_text: the wire format of calls that the model writes into its text; "auto" for any, "none" for none; by
             default as the model is known, and "auto" for an unknown one on a server of one's own.
         context: the number of tokens that fit into the model.
+        prices: the prices of its tokens, for keys that are limited in money; by default those that its provider
+            publishes.
     """
 
     profile: str = ""
@@ -38,13 +63,14 @@ class GatewayModelTable(_Strict):
     fallback: tuple[str, ...] | None = None
     calls_in_text: str | None = None
     context: Annotated[int, Field(ge=1)] | None = None
+    prices: PriceTable | None = None
 
     def profiles_of(self, name: str) -> tuple[str, ...]:
         """Return the profiles that answer, without those that are asked where they fail."""
         return tuple(self.shares) or (self.profile or name,)
 
 
-class GatewayTable(_Strict):
+class GatewayTable(BaseModel, extra="forbid", frozen=True):
     """The gateway: its address, who may use it, and its models.
 
     Attributes:
@@ -54,15 +80,20 @@ class GatewayTable(_Strict):
         origins: origins of web pages that may send requests.
         max_body: maximum size of a request's body, in MiB.
         grace: seconds that running answers have to finish when the server ends.
+        store: URL of the state that several gateways share, such as "postgresql://server/name", without a password.
+            By default a file of this user if there are virtual keys, and otherwise the memory of this process.
+        virtual_keys: whether clients need a key of `toolwire keys`.
         models: the models, by the names that clients ask for; each profile under its own name without it.
     """
 
     host: str = "127.0.0.1"
-    port: Annotated[int, Field(ge=0, le=65535)] = 4100
+    port: Annotated[int, Field(ge=0, le=65535)] = PORT
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     max_body: Annotated[int, Field(ge=1)] = 64
     grace: Annotated[int, Field(ge=0)] = 30
+    store: Annotated[str, AfterValidator(without_password)] = ""
+    virtual_keys: bool = False
     models: dict[str, GatewayModelTable] = Field(default_factory=dict)
 
     def dangling(self, profiles: Container[str]) -> Iterator[tuple[list[str], str]]:

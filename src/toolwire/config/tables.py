@@ -35,7 +35,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from toolwire.config.gateway_tables import GatewayTable
+from toolwire.config.gateway_tables import GatewayTable, PriceTable
 from toolwire.config.toml_source import read_text, read_toml, refused, toml_line
 from toolwire.errors import ConfigurationError
 from toolwire.policy.rule_tables import PolicyTable, TierName
@@ -196,14 +196,6 @@ class ModelProfile(_Strict):
     def negotiator(self) -> FormatNegotiator:
         """Return the negotiator of this model's formats."""
         return FormatNegotiator(ToolsConfig(**self.tools.model_dump()))
-
-
-class PriceTable(_Strict):
-    """The price of a million tokens; see `toolwire.agent.Prices`."""
-
-    input: Annotated[float, Field(ge=0)] = 0.0
-    output: Annotated[float, Field(ge=0)] = 0.0
-    cached: Annotated[float, Field(ge=0)] | None = None
 
 
 class BudgetTable(_Strict):

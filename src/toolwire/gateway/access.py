@@ -8,9 +8,27 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
 from toolwire.gateway.failures import FORBIDDEN, NO_KEY, GatewayFailure
+from toolwire.gateway.virtual_keys import VirtualKey, VirtualKeys, owner_of
 from toolwire.runtime.local_http import is_foreign
 
 _KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")
+
+
+@dataclass(frozen=True, slots=True)
+class Requester:
+    """The client that sent a request.
+
+    Attributes:
+        owner: the name under which what belongs to the client is stored; "" for everybody, where no key is required.
+        key: what the client may use; None for no limit.
+    """
+
+    owner: str = ""
+    key: VirtualKey | None = None
+
+    def admits(self, model: str) -> bool:
+        """Return whether the client may ask a model."""
+        return self.key is None or self.key.admits(model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,17 +36,20 @@ class Access:
     """The requests that a gateway answers.
 
     Attributes:
-        keys: the keys that clients may send, any of them; empty if none is required.
+        keys: the keys that clients may send, without limits; empty if there are none.
         hosts: the names that requests may give as the host; empty for any.
         origins: the origins of web pages that may send requests.
+        virtual_keys: further keys, each with what it may use; None if there are none. If there are neither these nor
+            `keys`, no key is required.
     """
 
     keys: tuple[str, ...] = field(default=(), repr=False)
     hosts: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()
+    virtual_keys: VirtualKeys | None = None
 
-    def check(self, headers: Mapping[str, str], query: str) -> str:
-        """Check a request, and return the key that it was sent with; "" for none.
+    async def admit(self, headers: Mapping[str, str], query: str) -> Requester:
+        """Check a request, and return who sent it.
 
         Args:
             headers: the request's headers, in lower case.
@@ -36,6 +57,7 @@ class Access:
 
         Raises:
             GatewayFailure: the request is refused.
+            StateError: the store with the keys cannot be used.
         """
         if self.hosts and headers.get("host", "").lower() not in self.hosts:
             host = headers.get("host", "")
@@ -43,14 +65,17 @@ class Access:
         if is_foreign(headers.get("origin", ""), headers.get("sec-fetch-site", ""), self.origins):
             raise GatewayFailure(FORBIDDEN, "pages of other origins may not send requests to this server")
         key = key_of(headers, query)
-        if not self.keys:
-            return key
+        if not self.keys and self.virtual_keys is None:
+            return Requester()
         sent = key.encode("utf-8", "replace")
         # Each key is compared, whichever is right, so that the time says nothing about them.
         matches = [hmac.compare_digest(sent, valid.encode()) for valid in self.keys]
-        if not any(matches):
+        if any(matches):
+            return Requester(owner_of(key))
+        virtual_key = None if self.virtual_keys is None else await self.virtual_keys.find(key)
+        if virtual_key is None:
             raise GatewayFailure(NO_KEY, "the key is wrong" if key else "a key is missing: send it as a bearer token")
-        return key
+        return Requester(owner_of(key), virtual_key)
 
 
 def key_of(headers: Mapping[str, str], query: str) -> str:

@@ -9,10 +9,11 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, supp
 from typing import Any
 
 from toolwire.errors import ProviderError
-from toolwire.events import collect
+from toolwire.events import Event, collect, replay
 from toolwire.gateway.client_apis import ClientApi
 from toolwire.gateway.failures import INTERNAL, UNAVAILABLE, UNREACHABLE, GatewayFailure
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, Upstream
+from toolwire.providers.parsing import AnswerReader
 
 Send = Callable[[Any], Awaitable[None]]
 Receive = Callable[[], Awaitable[Any]]
@@ -128,8 +129,13 @@ async def answer_stream(question: Question, upstreams: Iterator[Upstream], reply
         with reply.keeping_alive():
             async with _first_answer(question, upstreams, reply) as answer:
                 if isinstance(answer, PassedAnswer):
+                    reader = AnswerReader(question.client_api.api, reads_text=False) if question.observers else None
                     async for piece in answer.body:
                         await reply.piece(piece, answer.media_type)
+                        if reader is not None:
+                            question.observe(reader.feed(piece))
+                    if reader is not None:
+                        question.observe(reader.finish())
                 else:
                     async for piece in _encoded(question, answer):
                         await reply.piece(piece)
@@ -172,6 +178,7 @@ async def _encoded(question: Question, answer: EventAnswer) -> AsyncIterator[byt
     api = question.client_api.api
     encoder = api.stream_encoder(model=question.model, id=question.id, created=question.created, notes=question.notes)
     async for events in answer.events:
+        question.observe(events)
         if piece := encoder.feed(events):
             yield piece
         if encoder.ended:
@@ -191,9 +198,11 @@ async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply:
         async with _first_answer(question, upstreams, reply) as answer:
             if isinstance(answer, PassedAnswer):
                 body = b"".join([piece async for piece in answer.body])
+                if question.observers:
+                    question.observe(list(replay(api.decode_response(_object_of(body)))))
                 await reply.whole(200, body, answer.media_type)
                 return
-            response = collect([event async for events in answer.events for event in events])
+            response = collect(await _all_events(question, answer))
     except ProviderError as error:
         raise GatewayFailure(UNREACHABLE, str(error)) from error
     failed = next((problem for problem in response.problems if problem.kind == "provider_error"), None)
@@ -206,6 +215,23 @@ async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply:
         ensure_ascii=False,
     ).encode()
     await reply.whole(200, body, "application/json", notes_header(question))
+
+
+def _object_of(body: bytes) -> dict[str, Any]:
+    """Return the object that a backend's body is; an empty one if it is something else."""
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+async def _all_events(question: Question, answer: EventAnswer) -> list[Event]:
+    arrived: list[Event] = []
+    async for events in answer.events:
+        question.observe(events)
+        arrived += events
+    return arrived
 
 
 def notes_header(question: Question) -> dict[str, str]:
@@ -232,6 +258,7 @@ async def _first_answer(question: Question, upstreams: Iterator[Upstream], reply
                 if reply.begun or not error.is_temporary:
                     raise
                 continue
+            question.answered_by = upstream
             yield answer
             return
     raise failure or GatewayFailure(INTERNAL, f"no backend answers for {question.model!r:.200}")

@@ -12,14 +12,17 @@ from typing import Any
 
 from starlette.routing import Route, Router
 
+from toolwire.errors import StateError
 from toolwire.gateway.access import Access
 from toolwire.gateway.answering import ClientLeft, Receive, Reply, Send, server_ends, take_back_cancellation
 from toolwire.gateway.client_apis import CHAT, ClientApi
 from toolwire.gateway.client_calls import ClientCall, Services
-from toolwire.gateway.failures import INTERNAL, NOT_FOUND, GatewayFailure
+from toolwire.gateway.failures import INTERNAL, NOT_FOUND, UNAVAILABLE, GatewayFailure
+from toolwire.gateway.key_spending import KeySpending
 from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.request_body import MAX_BODY
 from toolwire.gateway.routes import ROUTES, Handle
+from toolwire.gateway.state_store import StateStore
 from toolwire.runtime.foreign_code import capture_errors
 
 LOG = logging.getLogger("toolwire.gateway")
@@ -32,11 +35,19 @@ class Gateway:
         models: the models that it offers.
         access: the requests that it answers.
         max_body: maximum size of a request's body, in bytes.
+        store: the state that it shares with other gateways; None if no key is limited.
     """
 
-    def __init__(self, models: ModelTable, *, access: Access | None = None, max_body: int = MAX_BODY) -> None:
+    def __init__(
+        self,
+        models: ModelTable,
+        *,
+        access: Access | None = None,
+        max_body: int = MAX_BODY,
+        store: StateStore | None = None,
+    ) -> None:
         self.access = access or Access()
-        self.services = Services(models, max_body)
+        self.services = Services(models, max_body, None if store is None else KeySpending(store))
         self._answers: dict[asyncio.Task[Any], Reply] = {}
         routes = [
             Route(path, _Endpoint(self, route.client_api, route.handle), methods=list(route.methods))
@@ -90,10 +101,13 @@ class _Endpoint:
         call = ClientCall(self._gateway.services, self._client_api, path, headers, query, receive, reply, id)
         with capture_errors() as captured, self._gateway.answering(reply):
             try:
-                self._gateway.access.check(headers, query)
+                call.requester = await self._gateway.access.admit(headers, query)
                 await self._handle(call)
             except GatewayFailure as failure:
                 await self._refuse(reply, failure)
+            except StateError as error:
+                LOG.error("the request %s to %s failed: %s", id, scope["path"], error)
+                await self._refuse(reply, GatewayFailure(UNAVAILABLE, str(error)))
             except (ClientLeft, ConnectionError):
                 return
             except asyncio.CancelledError:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
 from toolwire.errors import DefinitionError
+from toolwire.gateway.access import Requester
+from toolwire.gateway.answer_meter import AnswerMeter
 from toolwire.gateway.answering import Receive, Reply, answer_stream, answer_whole, until_gone
 from toolwire.gateway.client_apis import ClientApi
-from toolwire.gateway.failures import INVALID, GatewayFailure
-from toolwire.gateway.model_table import ModelTable
-from toolwire.gateway.questions import Question
+from toolwire.gateway.failures import FORBIDDEN, INVALID, GatewayFailure
+from toolwire.gateway.key_spending import KeySpending
+from toolwire.gateway.model_table import ModelTable, ServedModel
+from toolwire.gateway.questions import Question, tokens_of
 from toolwire.gateway.request_body import MAX_BODY, read_object
 
 MAX_MODEL_NAME = 500
@@ -29,10 +33,12 @@ class Services:
     Attributes:
         models: the models that are offered.
         max_body: maximum size of a request's body, in bytes.
+        spending: counts what keys use; None if no key is limited.
     """
 
     models: ModelTable
     max_body: int = MAX_BODY
+    spending: KeySpending | None = None
 
 
 @dataclass(slots=True)
@@ -48,6 +54,7 @@ class ClientCall:
         receive: receives the body, and then the end of the connection.
         reply: the response.
         id: the id of the request.
+        requester: the client that sent it.
     """
 
     services: Services
@@ -58,6 +65,21 @@ class ClientCall:
     receive: Receive = field(repr=False)
     reply: Reply
     id: str
+    requester: Requester = field(default_factory=Requester)
+
+    async def models(self) -> list[ServedModel]:
+        """Return the models that the client may ask."""
+        return [model for model in await self.services.models.list() if self.requester.admits(model.name)]
+
+    def model(self, name: str) -> ServedModel:
+        """Return the model of a name.
+
+        Raises:
+            GatewayFailure: there is none, or the client may not ask it.
+        """
+        if not self.requester.admits(name):
+            raise GatewayFailure(FORBIDDEN, f"this key may not ask the model {name!r:.200}")
+        return self.services.models.find(name)
 
     async def body(self) -> dict[str, Any]:
         """Return the body as a JSON object; see `read_object` for the errors."""
@@ -101,6 +123,12 @@ class ClientCall:
         Raises:
             GatewayFailure: no model answers, and nothing has been sent.
         """
-        upstreams = self.services.models.find(question.model).in_order()
-        async with until_gone(self.receive):
-            await (answer_stream if question.stream else answer_whole)(question, upstreams, self.reply)
+        served = self.model(question.model)
+        key, spending = self.requester.key, self.services.spending
+        async with AsyncExitStack() as stack:
+            if key is not None and key.allowances and spending is not None:
+                meter = AnswerMeter(tokens_of(question.request))
+                question.observers.append(meter.observe)
+                await stack.enter_async_context(spending.charged(key, question, served, meter))
+            async with until_gone(self.receive):
+                await (answer_stream if question.stream else answer_whole)(question, served.in_order(), self.reply)

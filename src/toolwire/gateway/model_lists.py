@@ -18,7 +18,7 @@ DEFAULT_CONTEXT = 131_072
 
 async def list_models(call: ClientCall) -> None:
     """List the models; one body has the members of all clients: OpenAI's, Anthropic's, and those of Codex."""
-    models = await call.services.models.list()
+    models = await call.models()
     data: list[dict[str, Any]] = [
         {
             "id": model.name,
@@ -63,12 +63,12 @@ def _for_codex(model: ServedModel) -> dict[str, Any]:
 
 async def gemini_models(call: ClientCall) -> None:
     """List the models as Gemini does."""
-    await call.send_json({"models": [_for_gemini(model) for model in await call.services.models.list()]})
+    await call.send_json({"models": [_for_gemini(model) for model in await call.models()]})
 
 
 async def gemini_model(call: ClientCall) -> None:
     """Describe one model as Gemini does."""
-    await call.send_json(_for_gemini(call.services.models.find(call.path["model"])))
+    await call.send_json(_for_gemini(call.model(call.path["model"])))
 
 
 def _for_gemini(model: ServedModel) -> dict[str, Any]:
@@ -84,14 +84,12 @@ def _for_gemini(model: ServedModel) -> dict[str, Any]:
 
 async def ollama_tags(call: ClientCall) -> None:
     """List the models as Ollama does."""
-    await call.send_json({"models": [_for_ollama(model) for model in await call.services.models.list()]})
+    await call.send_json({"models": [_for_ollama(model) for model in await call.models()]})
 
 
 async def ollama_running(call: ClientCall) -> None:
     """List the models that are loaded, as Ollama does: all of them."""
-    models = [
-        {**_for_ollama(model), "expires_at": LISTED_AT, "size_vram": 0} for model in await call.services.models.list()
-    ]
+    models = [{**_for_ollama(model), "expires_at": LISTED_AT, "size_vram": 0} for model in await call.models()]
     await call.send_json({"models": models})
 
 
@@ -101,7 +99,7 @@ async def ollama_show(call: ClientCall) -> None:
     name = body.get("model") or body.get("name")
     if not isinstance(name, str):
         raise GatewayFailure(UNKNOWN_MODEL, "the request names no model")
-    model = call.services.models.find(name)
+    model = call.model(name)
     details = _for_ollama(model)["details"]
     info = {"general.architecture": "toolwire", "toolwire.context_length": model.context or DEFAULT_CONTEXT}
     capabilities = ["completion", "tools", "thinking", "vision"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolwire.agent.model_pool import Models
+from toolwire.agent.prices import Prices
 from toolwire.config.gateway_tables import GatewayModelTable
 from toolwire.config.tables import Configuration, ModelProfile
 from toolwire.errors import ConfigurationError
@@ -49,6 +50,7 @@ async def load_models(configuration: Configuration, models: Models) -> ModelTabl
                 tuple(table.shares.values()),
                 tuple([await upstream(profile, table.calls_in_text) for profile in fallback]),
                 table.context or 0,
+                None if table.prices is None else Prices(**table.prices.model_dump()),
             )
         )
     return ModelTable(served)

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from toolwire.agent.prices import ModelPrices
 from toolwire.errors import ConfigurationError, ProviderError
 from toolwire.gateway.failures import UNKNOWN_MODEL, GatewayFailure
 from toolwire.gateway.questions import Upstream
@@ -24,6 +25,7 @@ class ServedModel:
         weights: the weight of each backend; empty for equal ones.
         fallbacks: the backends that are asked one after the other where none of those answers.
         context: the number of tokens that fit into the model; 0 if it is not known.
+        prices: the prices of its tokens; None for those that each backend's provider publishes.
     """
 
     name: str
@@ -31,6 +33,15 @@ class ServedModel:
     weights: tuple[float, ...] = ()
     fallbacks: tuple[Upstream, ...] = ()
     context: int = 0
+    prices: ModelPrices | None = None
+
+    def every_upstream(self) -> tuple[Upstream, ...]:
+        """Return all backends that may answer."""
+        return (*self.upstreams, *self.fallbacks)
+
+    def prices_of(self, upstream: Upstream, model: str) -> ModelPrices | None:
+        """Return the prices of a model at a backend; None if they are not known."""
+        return upstream.prices_of(model) if self.prices is None else self.prices
 
     @property
     def is_pattern(self) -> bool:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from toolwire.agent.prices import ModelPrices
 from toolwire.events import Event
 from toolwire.gateway.client_apis import ClientApi
-from toolwire.providers.request import ChatRequest, Notes
+from toolwire.providers.request import ChatRequest, Notes, estimate_tools
+from toolwire.text.tokens import estimate_message_tokens, estimate_tokens
 
 
 @dataclass(slots=True)
@@ -26,6 +29,9 @@ class Question:
         stream: whether the client asked for a stream.
         created: the time of the request, in seconds since 1970.
         notes: collects what could not be translated.
+        observers: called with the events of the answer, in the groups in which they arrive. They must be quick, because
+            the client waits for them. The events of an answer that is passed on are read only for them.
+        answered_by: the backend that answers; None as long as none does.
     """
 
     id: str
@@ -37,6 +43,13 @@ class Question:
     stream: bool
     created: int = 0
     notes: Notes = field(default_factory=Notes)
+    observers: list[Callable[[Sequence[Event]], None]] = field(default_factory=list, repr=False)
+    answered_by: Upstream | None = None
+
+    def observe(self, events: Sequence[Event]) -> None:
+        """Show events of the answer to the observers."""
+        for observe in self.observers:
+            observe(events)
 
 
 @dataclass(slots=True)
@@ -86,6 +99,10 @@ class Upstream(Protocol):
         """
         ...
 
+    def prices_of(self, model: str) -> ModelPrices | None:
+        """Return the prices of a model, by the name that the client asks for; None if they are not known."""
+        ...
+
     async def list_models(self) -> list[str]:
         """Return the names of the models that the backend has.
 
@@ -93,3 +110,10 @@ class Upstream(Protocol):
             ProviderError: the backend cannot be reached, or refuses.
         """
         ...
+
+
+def tokens_of(request: ChatRequest) -> int:
+    """Return the estimated tokens of a request: its messages with their media, and its tools."""
+    messages = sum(map(estimate_message_tokens, request.messages))
+    provider_tools = sum(estimate_tokens(len(json.dumps(tool, default=str))) for tool in request.provider_tools)
+    return messages + estimate_tools(request.tools) + provider_tools

@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import uvicorn
 
+from toolwire.config.gateway_tables import PORT
 from toolwire.errors import ConfigurationError
 from toolwire.gateway.access import Access
 from toolwire.gateway.app import Gateway
 from toolwire.gateway.bounded_connections import bounded_protocol
 from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.request_body import MAX_BODY
+from toolwire.gateway.state_store import IN_MEMORY, StateStore, open_store
+from toolwire.gateway.virtual_keys import VirtualKeys
 from toolwire.runtime.local_http import is_loopback, listen, own_hosts, run_server, url_of
 
-PORT = 4100
 GRACE = 30
 """Seconds that running answers have to finish when the server ends."""
 
@@ -33,7 +35,9 @@ class ServerOptions:
     Attributes:
         host: the address it listens on.
         port: the port; 0 for any that is free.
-        keys: the keys that clients may send; empty if none is required, which only a loopback address allows.
+        keys: the keys that clients may send, without limits.
+        virtual_keys: whether clients may send the keys in the store. Without these and `keys`, no key is required,
+            which only a loopback address allows.
         hosts: further names that requests may give as the host.
         origins: origins of web pages that may send requests.
         max_body: maximum size of a request's body, in bytes.
@@ -42,7 +46,8 @@ class ServerOptions:
 
     host: str = "127.0.0.1"
     port: int = PORT
-    keys: tuple[str, ...] = ()
+    keys: tuple[str, ...] = field(default=(), repr=False)
+    virtual_keys: bool = False
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     max_body: int = MAX_BODY
@@ -59,37 +64,50 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 async def serve(
-    models: ModelTable, options: ServerOptions | None = None, *, ready: Callable[[str], None] | None = None
+    models: ModelTable,
+    options: ServerOptions | None = None,
+    *,
+    store: StateStore | None = None,
+    ready: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until cancelled, or until the process receives a signal to end.
 
     Args:
         models: the models that are offered.
         options: the address of the server, and who may use it.
+        store: the state that it shares with other gateways; its owner closes it. Without it, the state ends with the
+            server.
         ready: called with the server's URL once it listens.
 
     Raises:
         ConfigurationError: it cannot listen there, or anyone could use it.
     """
     options = options or ServerOptions()
-    if not options.keys and not is_loopback(options.host):
+    needs_key = bool(options.keys) or options.virtual_keys
+    if not needs_key and not is_loopback(options.host):
         raise ConfigurationError(
             f"anyone who reaches {options.host} could use this server: set a key, or listen on 127.0.0.1"
         )
+    own_store = open_store(IN_MEMORY) if store is None else None
+    store = store or own_store
+    assert store is not None
     listener = listen(options.host, options.port)
     port = listener.getsockname()[1]
     # With a key, requests may come under any name: a page that has no key gets nothing.
-    hosts = frozenset() if options.keys else own_hosts(options.host, port) | {name.lower() for name in options.hosts}
+    hosts = frozenset() if needs_key else own_hosts(options.host, port) | {name.lower() for name in options.hosts}
     origins = frozenset(f"http://{host}" for host in own_hosts(options.host, port)) | frozenset(options.origins)
-    gateway = Gateway(models, access=Access(options.keys, hosts, origins), max_body=options.max_body)
+    access = Access(options.keys, hosts, origins, VirtualKeys(store) if options.virtual_keys else None)
+    gateway = Gateway(models, access=access, max_body=options.max_body, store=store)
     try:
         await _run(gateway, listener, options, ready)
     finally:
         listener.close()
+        if own_store is not None:
+            await own_store.close()
 
 
 class _Server(uvicorn.Server):
-    """A server that ends its running answers some time after it has been told to end."""
+    """A server that ends its running answers some time after its end was asked for."""
 
     def __init__(self, config: uvicorn.Config, gateway: Gateway, grace: float) -> None:
         super().__init__(config)

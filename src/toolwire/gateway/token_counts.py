@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 from toolwire.gateway.client_calls import ClientCall
-from toolwire.providers.request import ChatRequest, estimate_tools
-from toolwire.text.tokens import estimate_message_tokens, estimate_tokens
-
-
-def tokens_of(request: ChatRequest) -> int:
-    """Return the estimated tokens of a request: its messages with their media, and its tools."""
-    messages = sum(map(estimate_message_tokens, request.messages))
-    provider_tools = sum(estimate_tokens(len(json.dumps(tool, default=str))) for tool in request.provider_tools)
-    return messages + estimate_tools(request.tools) + provider_tools
+from toolwire.gateway.questions import tokens_of
 
 
 async def count_tokens(call: ClientCall) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 
+from toolwire.agent.prices import FREE, ModelPrices, published_prices, published_prices_at
 from toolwire.client.client import Client
 from toolwire.client.exchange import HttpAnswer
 from toolwire.client.response_body import MAX_ERROR_BODY, MAX_STREAM, beginning, error_message, json_of, limited
@@ -70,6 +71,10 @@ class ApiUpstream:
     async def list_models(self) -> list[str]:
         """See `Upstream`."""
         return [self._model] if self._model else await self._client.list_models()
+
+    def prices_of(self, model: str) -> ModelPrices | None:
+        """See `Upstream`."""
+        return published_prices_at(self._client.price_provider, self._model or model)
 
     def passes_on(self, question: Question) -> bool:
         """Return whether the answer can be passed on as it is."""
@@ -162,6 +167,10 @@ class TextUpstream:
     async def list_models(self) -> list[str]:
         """See `Upstream`."""
         return [self._backend.model]
+
+    def prices_of(self, model: str) -> ModelPrices | None:
+        """See `Upstream`; a model on this machine costs nothing."""
+        return published_prices(self._backend) if self._backend.api else FREE
 
     @asynccontextmanager
     async def open(self, question: Question) -> AsyncGenerator[Answer]:

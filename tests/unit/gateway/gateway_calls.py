@@ -12,6 +12,7 @@ from typing import Any
 from tests.simulated_time import SimulatedTimeLoop
 
 from toolwire import Event
+from toolwire.agent.prices import ModelPrices
 from toolwire.gateway.access import Access
 from toolwire.gateway.app import Gateway
 from toolwire.gateway.model_table import ModelTable, ServedModel
@@ -151,6 +152,7 @@ class Scripted:
 
     def __init__(self, *groups: Iterable[Event] | float | Exception, name: str = "scripted", opens: Any = None) -> None:
         self.name = name
+        self.prices: ModelPrices | None = None
         self.questions: list[Question] = []
         self.closed = 0
         self._groups = groups
@@ -158,6 +160,9 @@ class Scripted:
 
     async def list_models(self) -> list[str]:
         return ["m"]
+
+    def prices_of(self, model: str) -> ModelPrices | None:
+        return self.prices
 
     @asynccontextmanager
     async def open(self, question: Question) -> AsyncIterator[Answer]:

@@ -1,0 +1,149 @@
+"""The spending of each key: reserved before a model is asked, and corrected when the answer has ended.
+
+The expected use of a request counts at once, in the store that all gateways share. So requests that run at the same
+time cannot use the same rest of an allowance, and a gateway that is killed leaves too much counted rather than nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from toolwire.agent.budget import ANSWER_TOKENS
+from toolwire.agent.prices import ModelPrices
+from toolwire.errors import StateError
+from toolwire.gateway.allowances import FOREVER, MICRO, Allowance
+from toolwire.gateway.answer_meter import AnswerMeter
+from toolwire.gateway.failures import FORBIDDEN, NO_BUDGET, RATE_LIMIT, GatewayFailure
+from toolwire.gateway.model_table import ServedModel
+from toolwire.gateway.questions import Question
+from toolwire.gateway.state_store import StateStore
+from toolwire.gateway.virtual_keys import VirtualKey
+from toolwire.messages import Usage
+
+LOG = logging.getLogger("toolwire.gateway")
+_DAY = 86_400
+"""Seconds for which a counter outlives its window, for clocks that differ and answers that end late."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reserved:
+    """An amount that one counter has for one request."""
+
+    allowance: Allowance
+    counter: str
+    seconds: float
+    amount: int
+
+
+def amount_of(allowance: Allowance, usage: Usage, money: float) -> int:
+    """Return what an answer uses of an allowance, as its counter counts it; parts of a millionth count as one."""
+    match allowance.quantity:
+        case "requests":
+            return 1
+        case "tokens":
+            return usage.input_tokens + usage.output_tokens
+        case "money":
+            return math.ceil(money * MICRO)
+
+
+class KeySpending:
+    """Counts how much of its allowances each key uses.
+
+    Args:
+        store: the store with the counters.
+        clock: returns the time in seconds since 1970.
+    """
+
+    def __init__(self, store: StateStore, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._clock = clock
+
+    async def used(self, key: VirtualKey, allowance: Allowance) -> float:
+        """Return how much of an allowance is used in the present window.
+
+        Raises:
+            StateError: the store cannot be used.
+        """
+        counter, seconds = self._counter(key, allowance)
+        count = max(await self._store.add(counter, 0, seconds=seconds), 0)
+        return count / MICRO if allowance.quantity == "money" else count
+
+    @asynccontextmanager
+    async def charged(
+        self, key: VirtualKey, question: Question, served: ServedModel, meter: AnswerMeter
+    ) -> AsyncIterator[None]:
+        """Reserve what the answer to a question is expected to use, and charge what it did use at the end.
+
+        Args:
+            key: the key of the client.
+            question: the question.
+            served: the model that it is for.
+            meter: has the figures of the answer at the end.
+
+        Raises:
+            GatewayFailure: an allowance is used up, or cannot be counted for this model.
+            StateError: the store cannot be used.
+        """
+        expected = Usage(meter.input_tokens, question.request.max_tokens or ANSWER_TOKENS)
+        prices = {upstream.name: served.prices_of(upstream, question.model) for upstream in served.every_upstream()}
+        if any(allowance.quantity == "money" for allowance in key.allowances) and None in prices.values():
+            unknown = ", ".join(name for name, price in prices.items() if price is None)
+            raise GatewayFailure(
+                FORBIDDEN,
+                f"this key is limited in money, and the price of {question.model!r:.200} at {unknown} is unknown",
+            )
+        most = max((_cost(price, expected) for price in prices.values()), default=0.0)
+        reserved = await self._reserve(key, expected, most)
+        try:
+            yield
+        finally:
+            answered_by = question.answered_by
+            usage = meter.usage
+            price = None if answered_by is None else prices.get(answered_by.name)
+            settling = asyncio.create_task(self._settle(reserved, usage, _cost(price, usage), question.id))
+            # The client may have left, or the server may end: what was used counts nevertheless.
+            await asyncio.shield(settling)
+
+    async def _reserve(self, key: VirtualKey, expected: Usage, money: float) -> list[_Reserved]:
+        reserved: list[_Reserved] = []
+        for allowance in key.allowances:
+            amount = amount_of(allowance, expected, money)
+            counter, seconds = self._counter(key, allowance)
+            total = await self._store.add(counter, amount, seconds=seconds)
+            reserved.append(_Reserved(allowance, counter, seconds, amount))
+            if total - amount >= allowance.maximum:
+                for entry in reserved:
+                    await self._store.add(entry.counter, -entry.amount, seconds=entry.seconds)
+                raise self._refused(allowance)
+        return reserved
+
+    def _refused(self, allowance: Allowance) -> GatewayFailure:
+        left = allowance.window(self._clock())[1]
+        retry_after = str(math.ceil(left)) if allowance.period else ""
+        kind = RATE_LIMIT if allowance.period in ("minute", "hour") else NO_BUDGET
+        message = f"this key may use {allowance}, which is used up or reserved by requests that are running"
+        return GatewayFailure(kind, message, retry_after=retry_after)
+
+    async def _settle(self, reserved: list[_Reserved], usage: Usage, money: float, id: str) -> None:
+        try:
+            for entry in reserved:
+                difference = amount_of(entry.allowance, usage, money) - entry.amount
+                if difference:
+                    await self._store.add(entry.counter, difference, seconds=entry.seconds)
+        except StateError as error:
+            LOG.error("the request %s stays charged with what was expected of it: %s", id, error)
+
+    def _counter(self, key: VirtualKey, allowance: Allowance) -> tuple[str, float]:
+        window, left = allowance.window(self._clock())
+        # Two allowances of one quantity and period share their counter, so each counts under its own amount.
+        return f"{key.id}:{allowance.quantity}:{allowance.text}:{window}", min(left + _DAY, FOREVER)
+
+
+def _cost(prices: ModelPrices | None, usage: Usage) -> float:
+    return 0.0 if prices is None else prices.cost_of(usage)
