@@ -164,7 +164,7 @@ class MessageReader:
         if self._raw is not None:
             self._raw.end_piece()
         stop = state.pos
-        if not self.decided and stop < len(text):
+        if not self.decided:
             self._rescanned += min(len(text) - stop, _LOOK)
         return stop
 

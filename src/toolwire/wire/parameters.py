@@ -145,7 +145,6 @@ class ElementArguments:
             except ValueError as error:
                 raise Unreadable(f"the parameter {key[:60]!r} {error}") from error
             self.call.put_value(key, value)
-        self._occurrences.clear()
 
     def read_late(self) -> None:
         """Read the elements that waited for the call's name, and add their values to the call."""

@@ -152,8 +152,7 @@ class Enclosed(Quotation):
         self.over = bool(marker)
         self.waiting = self._closers if start < len(text) and not marker else None
         stop = stop if marker else start
-        if stop > pos:
-            self._hidden.add(text[pos:stop])
+        self._hidden.add(text[pos:stop])
         return stop
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import TypeGuard
 
 from toolwire.wire.content_markers import FENCES
 from toolwire.wire.node_markers import TEXT, first
@@ -24,7 +25,7 @@ def _is_wrapper(node: Node) -> bool:
     return isinstance(node, Lit) and not (node.hint or node.prose or node.text.startswith(FENCES))
 
 
-def _is_optional(node: Node) -> bool:
+def _is_optional(node: Node) -> TypeGuard[Lit]:
     return isinstance(node, Lit) and node.need == "optional"
 
 
@@ -81,9 +82,9 @@ def _blocks(nodes: _Shape, shapes: _Shapes) -> Iterator[_Shape]:
     """Yield the blocks to read in place of one."""
     head = nodes[0]
     extended = _extended(nodes, shapes)
-    if isinstance(head, Lit) and _is_optional(head):
+    if _is_optional(head):
         wrapped = _extended((replace(head, need="required"), *extended[1:]), shapes)
-        if isinstance(wrapped[1], OneOf) and wrapped[1] is not extended[1]:
+        if wrapped[1] is not extended[1]:
             yield wrapped
     yield extended
 

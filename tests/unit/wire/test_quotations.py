@@ -118,6 +118,13 @@ def test_outside_the_strings_of_json_a_call_is_read(text: str) -> None:
         assert [call.arguments for call in read.tool_calls] == [{"command": "make"}], text
 
 
+@pytest.mark.parametrize("inner", ['{"b": 1}', '[{"b": [1]}, {}]', '{"b": "c"}', "[[]]"])
+def test_a_string_behind_closed_brackets_quotes_up_to_the_last_one(inner: str) -> None:
+    text = f'So {{"a": {inner}, "content": "see {_CWM}"}}'
+    assert (_read(text).tool_calls, _read(text).content) == ((), text)
+    assert len(_read(f'So {{"a": {inner}}}, "see {_CWM}"').tool_calls) == 1
+
+
 @pytest.mark.parametrize(
     "text", ['{"a": "see QUOTED', '{"a": "say "hi" QUOTED', '{"a": "b\\" QUOTED', '{"a": ["x", "QUOTED']
 )

@@ -13,7 +13,7 @@ from toolwire.wire import FORMATS
 from toolwire.wire.compiled_format import compile_format
 from toolwire.wire.format_registry import all_formats
 from toolwire.wire.shared_wrappers import after_first_call, with_shared_shapes
-from toolwire.wire.syntax import Call, JsonCall, Lit, Name, OneOf, WireFormat
+from toolwire.wire.syntax import Args, Call, JsonCall, Lit, Many, Name, Node, OneOf, WireFormat
 
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}]
 SHAPES = {
@@ -101,6 +101,56 @@ def test_a_format_of_ones_own_shares_its_wrappers_too() -> None:
     assert parse(SHAPES["function"], format=own, tools=TOOLS).tool_calls[0].format == "own"
     alone = WireFormat("alone", blocks=((Lit("<alone>"), OneOf(((Call((Name(),)),),))),))
     assert with_shared_shapes(alone, all_formats()) is alone
+
+
+_WRAP, _MAYBE, _NAME_END, _JSON = Lit("<w>"), Lit("<o>", need="optional"), Lit("|"), JsonCall()
+
+
+@pytest.mark.parametrize(
+    ("own", "extended"),
+    [
+        ((_WRAP, Call((Lit("["), Name()))), (_WRAP, OneOf(((Call((Lit("["), Name())),), (_JSON,))))),
+        ((Call((_WRAP, Name(), _NAME_END)),), (_WRAP, OneOf(((Call((Name(), _NAME_END)),), (_JSON,))))),
+        ((Many((_WRAP, Call((Name(),)))),), (Many((_WRAP, OneOf(((Call((Name(),)),), (_JSON,))))),)),
+        ((_MAYBE, _WRAP, Call((Name(),))), (_MAYBE, _WRAP, OneOf(((Call((Name(),)),), (_JSON,))))),
+        ((_WRAP, _JSON, _NAME_END), None),
+        ((Lit("<x>"), Call((Name(),))), None),
+        ((Call((_WRAP,)),), None),
+    ],
+)
+def test_shapes_of_others_follow_the_own_one_behind_its_opener(
+    own: tuple[Node, ...], extended: tuple[Node, ...] | None
+) -> None:
+    """A shape that begins like the own one, or like one that was added before, would never be read."""
+    wire = WireFormat("own", blocks=(own,))
+    others = [WireFormat(name, blocks=((_WRAP, _JSON),)) for name in ("one", "two")]
+    others.append(WireFormat("strict", blocks=((_WRAP, Lit("<z>"), _JSON),), strict=True))
+    assert with_shared_shapes(wire, (wire, *others)).blocks == (extended or own,)
+
+
+@pytest.mark.parametrize(
+    ("behind", "is_read"),
+    [((Lit("<j>"), _JSON), True), ((Lit("<n>"), Call((Name(), _NAME_END))), False), ((_JSON,), True)],
+)
+def test_a_block_whose_wrapper_may_be_missing_is_read_unless_text_follows_its_marker(
+    behind: tuple[Node, ...], is_read: bool
+) -> None:
+    optional = Lit("<w>", need="optional")
+    other = WireFormat("other", blocks=((optional, *behind),))
+    wire = WireFormat("own", blocks=((_WRAP, Lit("<c>"), Call((Name(), Args()))),))
+    blocks = with_shared_shapes(wire, (wire, other)).blocks
+    assert ((optional, *behind) in blocks) is is_read
+    unrelated = WireFormat("own", blocks=((Lit("<v>"), _JSON),))
+    assert with_shared_shapes(unrelated, (other,)) is unrelated
+
+
+def test_a_wrapper_that_may_be_missing_is_read_with_shapes_of_others_where_it_is_written() -> None:
+    optional, call = Lit("<w>", need="optional"), Call((Lit("<n>"), Name()))
+    wire = WireFormat("own", blocks=((optional, call),))
+    other = WireFormat("other", blocks=((_WRAP, _JSON),))
+    assert with_shared_shapes(wire, (other,)).blocks == ((_WRAP, OneOf(((call,), (_JSON,)))), (optional, call))
+    alone = WireFormat("own", blocks=((_MAYBE, call),))
+    assert with_shared_shapes(alone, (other,)) is alone
 
 
 def test_only_openers_of_wrappers_that_may_be_missing_are_added() -> None:

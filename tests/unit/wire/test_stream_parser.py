@@ -73,6 +73,43 @@ def test_problems_contain_only_fed_text(format: str, primed: str, text: str, pro
         assert [(problem.position, problem.raw) for problem in read.problems] == problems
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fallback": "some"}, "fallback is 'some'; it can be 'none', 'whole_message' or 'embedded'"),
+        ({"repair": "all"}, "repair is 'all'; it can be 'safe' or 'none'"),
+        ({"tool_choice": "any"}, "tool_choice is 'any'; it can be 'auto' or 'none'"),
+    ],
+)
+def test_an_option_that_has_none_of_its_values_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        StreamParser(**options)
+
+
+def test_only_text_is_fed() -> None:
+    for format in ("auto", "hermes"):
+        with pytest.raises(TypeError, match="text must be text, not bytes"):
+            StreamParser(format=format).feed(b"x")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "reads"),
+    [
+        ({"format": "auto"}, True),
+        ({"format": "hermes"}, False),
+        ({"format": "auto", "fallback": "none"}, False),
+        ({"format": "hermes", "fallback": "whole_message"}, True),
+        ({"format": "hermes", "fallback": "embedded"}, True),
+        ({"format": "auto", "repair": "none"}, False),
+        ({"format": "auto", "tool_choice": "none"}, False),
+    ],
+)
+def test_calls_without_a_format_are_read_where_the_fallback_is_wanted(options: dict[str, Any], reads: bool) -> None:
+    assert bool(parse("f(a=1)", tools=TOOLS, **options).tool_calls) is reads
+    amid_prose = parse("I call f(a=1) now.", tools=TOOLS, **options)
+    assert bool(amid_prose.tool_calls) is (options.get("fallback") == "embedded")
+
+
 @pytest.mark.mission("C18", "E8")
 def test_finish_returns_events_only_once() -> None:
     parser = StreamParser(format="hermes")

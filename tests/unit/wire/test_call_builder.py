@@ -1,0 +1,76 @@
+"""Calls under construction: the types of nested values without quotes, and members that are arguments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.property.laws import check_chunking
+
+TEXT = {"type": "string"}
+ROW = {"type": "object", "properties": {"n": TEXT, "i": {"type": "integer"}}}
+PROPERTIES = {
+    "a": {"type": "integer"},
+    "b": TEXT,
+    "rows": {"type": "array", "items": ROW},
+    "lists": {"type": "array", "items": {"type": "array", "items": TEXT}},
+    "row": ROW,
+}
+TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": PROPERTIES}}]
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments"),
+    [
+        ("{a:1,b:2}", {"a": 1, "b": "2"}),
+        ("{b:true,a:1}", {"b": "true", "a": 1}),
+        ("{rows:[{n:1,i:2},{n:3,i:4}]}", {"rows": [{"n": "1", "i": 2}, {"n": "3", "i": 4}]}),
+        ("{lists:[[1,2],[],[3]],b:4}", {"lists": [["1", "2"], [], ["3"]], "b": "4"}),
+        ("{row:{n:1},b:2}", {"row": {"n": "1"}, "b": "2"}),
+        ("{row:{more:{n:1}},rows:[{n:2}]}", {"row": {"more": {"n": 1}}, "rows": [{"n": "2"}]}),
+        ("{other:1}", {"other": 1}),
+    ],
+)
+def test_words_without_quotes_have_the_types_of_the_schema_at_their_place(text: str, arguments: dict[str, Any]) -> None:
+    for format, call in (
+        ("gemma4", f"<|tool_call>call:f{text}<tool_call|>"),
+        ("functiongemma", f"<start_function_call>call:f{text}<end_function_call>"),
+    ):
+        (made,) = check_chunking(call, format=format, tools=TOOLS, fallback="none").response.tool_calls
+        assert made.arguments == arguments, format
+
+
+@pytest.mark.parametrize(
+    ("members", "arguments", "repair"),
+    [
+        ('"a": 1', {"a": 1}, "flat_arguments"),
+        ('"a": 1, "b": "x"', {"a": 1, "b": "x"}, "flat_arguments"),
+        ('"input": {"a": 1}', {"a": 1}, "argument_key"),
+        ('"input": {"a": 1, "other": 2}', {}, ""),
+        ('"input": {"a": 1}, "args": {"b": "x"}', {}, ""),
+        ('"input": [1]', {}, ""),
+        ('"other": {"a": 1}', {}, ""),
+        ('"arguments": {}, "a": 1', {}, ""),
+    ],
+)
+def test_members_are_arguments_where_the_schema_has_them(members: str, arguments: dict[str, Any], repair: str) -> None:
+    text = f'<tool_call>{{"name": "f", {members}}}</tool_call>'
+    response = check_chunking(text, format="hermes", tools=TOOLS).response
+    assert [(call.arguments, "".join(call.repairs)) for call in response.tool_calls] == [(arguments, repair)]
+    assert [problem.kind for problem in response.problems] == ([] if repair else ["unread_members"])
+    (call,) = check_chunking(text, format="hermes", tools=TOOLS, repair="none").response.tool_calls
+    assert (call.arguments, call.repairs) == ({}, ())
+
+
+@pytest.mark.parametrize("format", ["qwen3_coder", "hermes", "forge_xml", "gemma4", "pythonic"])
+def test_a_call_that_is_cut_shows_only_values_that_were_read_to_their_end(format: str) -> None:
+    call = {
+        "qwen3_coder": "<tool_call><function=f><parameter=a>1</parameter><parameter=b>x",
+        "hermes": '<tool_call>{"name": "f", "arguments": {"a": 1, "b": "x',
+        "forge_xml": "<tool><tool_name>f</tool_name><arguments><a>1</a><b>x",
+        "gemma4": '<|tool_call>call:f{a:1,b:<|"|>x',
+        "pythonic": "",
+    }[format]
+    response = check_chunking(call or "[f(a=1, b='x", format=format, tools=TOOLS, fallback="none").response
+    assert response.tool_calls == ()
+    assert [made.arguments for made in response.incomplete] == ([{"a": 1}] if call else [])

@@ -1,0 +1,42 @@
+"""A message in one format: what markers around content become where a block with the same marker fails."""
+
+from __future__ import annotations
+
+import pytest
+from tests.property.laws import check_chunking
+
+TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}]
+
+
+@pytest.mark.parametrize(
+    ("format", "marker"),
+    [
+        ("functionary_v3_2", ">>>"),
+        ("harmony", "<|start|>"),
+        ("harmony", "<|start|>assistant"),
+        ("glimmer", "<|start|>assistant"),
+        ("beam", "<|start|>assistant"),
+        ("inkling", "<|message_model|>"),
+    ],
+)
+def test_a_marker_around_content_is_dropped_also_if_a_call_can_begin_with_it(format: str, marker: str) -> None:
+    for before in ("", "Well, "):
+        response = check_chunking(f"{before}{marker}hello", format=format, tools=TOOLS).response
+        assert (response.content, response.tool_calls, response.problems) == (f"{before}hello", (), ())
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("functionary_v3_2", '>>>f\n{"a": 1 1}'),
+        ("functionary_v2", '<|from|>assistant\n<|recipient|>f\n<|content|>{"a": 1 1}'),
+        ("harmony", '<|start|>assistant to=functions.f<|channel|>commentary json<|message|>{"a": 1 1}'),
+        ("inkling", '<|message_model|>f<|content_invoke_tool_json|>{"name": "f", "args": {"a": 1 1}}'),
+    ],
+)
+def test_a_broken_call_stays_whole_in_the_content(format: str, text: str) -> None:
+    for before in ("", "Well, "):
+        response = check_chunking(before + text, format=format, tools=TOOLS).response
+        assert (response.content, response.tool_calls) == (before + text, ())
+        assert [(problem.kind, problem.position) for problem in response.problems] == [("malformed", len(before))]
+        assert [call.name for call in response.incomplete] == ["f"]

@@ -1,0 +1,132 @@
+"""Arguments that are written one by one: in tags of their own, or as XML elements, streamed or read at their end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.property.laws import check_chunking
+
+import toolwire
+from toolwire.messages import ParsedResponse
+
+TEXT = {"type": "string"}
+PROPERTIES = {
+    "a": {"type": "integer"},
+    "b": TEXT,
+    "list": {"type": "array", "items": {"type": "integer"}},
+    "texts": {"type": "array", "items": TEXT},
+    "object": {"type": "object"},
+    "any": {},
+}
+TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": PROPERTIES}}]
+ARGUMENTS: dict[str, Any] = {
+    "a": 1,
+    "b": "x & <y>",
+    "list": [1, 2],
+    "object": {"p": {"q": "r"}},
+    "texts": ["1", "</parameter>"],
+    "any": "text",
+}
+FORMATS = [
+    *("qwen3_coder", "forge_xml", "autobyteus_xml", "anthropic_xml", "deepseek_dsml", "glimmer", "glm4", "kimi_k3"),
+    *("hunyuan_v3", "minimax_m2", "minimax_m3", "mimo", "seed_oss", "step3", "tool_tags"),
+]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("keys", [["b"], ["object"], ["texts", "b"], ["a", "list", "b", "any"], list(ARGUMENTS)])
+def test_parameters_of_all_types_are_read_and_their_deltas_join(format: str, keys: list[str]) -> None:
+    arguments = {key: ARGUMENTS[key] for key in keys}
+    text = toolwire.render_calls([toolwire.ToolCall("f", arguments)], format=format, tools=TOOLS)
+    response = check_chunking(text, format=format, tools=TOOLS, fallback="none").response
+    assert [call.arguments for call in response.tool_calls] == [arguments]
+    assert (response.content.strip(), response.problems) == ("", ())
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_text_is_streamed_and_other_values_wait_for_their_end(format: str) -> None:
+    for key, value, streams in (("b", "a long text", True), ("list", [11, 22, 33], False)):
+        call = toolwire.ToolCall("f", {key: value})
+        text = toolwire.render_calls([call], format=format, tools=TOOLS)
+        parser = toolwire.StreamParser(format=format, tools=TOOLS)
+        half = text.index("long" if streams else "22") + 5
+        events = [event for character in text[:half] for event in parser.feed(character)]
+        deltas = "".join(event.text for event in events if isinstance(event, toolwire.ArgumentsDelta))
+        assert ("long" in deltas) is streams
+        assert "22" not in deltas
+
+
+def read(*parameters: str) -> ParsedResponse:
+    """Return the reading of a call in Qwen3-Coder's format with these parameters."""
+    text = f"<tool_call>\n<function=f>\n{''.join(parameters)}</function>\n</tool_call>"
+    return check_chunking(text, format="qwen3_coder", tools=TOOLS, fallback="none").response
+
+
+def parameter(key: str, value: str, close: str = "</parameter>") -> str:
+    """Return one parameter as text."""
+    return f"<parameter={key}>{value}{close}"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "arguments", "repairs"),
+    [
+        ([("a", "x")], {"a": "x"}, ()),
+        ([("b", "5")], {"b": "5"}, ()),
+        ([("any", "5")], {"any": "5"}, ()),
+        ([("texts", '["</parameter></function>"]')], {"texts": ["</parameter></function>"]}, ()),
+        ([("object", '{"x": "</parameter></function>"}')], {"object": {"x": "</parameter></function>"}}, ()),
+        ([("texts", "x"), ("texts", "y")], {"texts": ["x", "y"]}, ()),
+        ([("texts", '["x"]'), ("texts", "y")], {"texts": ["x", "y"]}, ()),
+        ([("texts", '["x"]'), ("a", "1")], {"texts": ["x"], "a": 1}, ()),
+        ([("texts", "x"), ("a", "1"), ("texts", "y")], {"texts": ["x", "y"], "a": 1}, ()),
+        ([("b", "see <parameter=b> x")], {"b": "see <parameter=b> x"}, ()),
+        ([("a", "1"), ("b", "see <parameter=a> x")], {"a": 1, "b": "see <parameter=a> x"}, ()),
+        ([("b", "x", "\n"), ("a", "1")], {"b": "x", "a": 1}, ("missing_close",)),
+        ([("b", "x", "\n"), ("other", "y")], {"b": "x", "other": "y"}, ("missing_close",)),
+        ([("texts", "x", "\n"), ("texts", "y")], {"texts": ["x", "y"]}, ("missing_close",)),
+    ],
+)
+def test_the_schema_and_what_came_before_decide_where_a_value_ends(
+    parameters: list[tuple[str, ...]], arguments: dict[str, Any], repairs: tuple[str, ...]
+) -> None:
+    response = read(*(parameter(*each) for each in parameters))
+    assert [(call.arguments, call.repairs) for call in response.tool_calls] == [(arguments, repairs)]
+    assert response.problems == ()
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        [("b", "x"), ("b", "y")],
+        [("a", "1"), ("b", "x"), ("a", "2")],
+        [("texts", '["x"]'), ("a", "1"), ("texts", "y")],
+        [("b", "x", "\n"), ("b", "y")],
+    ],
+)
+def test_a_parameter_that_is_given_twice_makes_no_call(parameters: list[tuple[str, ...]]) -> None:
+    response = read(*(parameter(*each) for each in parameters))
+    assert response.tool_calls == ()
+    assert "is given twice" in response.problems[0].message
+    first = {key: value for key, value, *_ in reversed(parameters)}
+    (call,) = response.incomplete
+    assert {key: str(value).strip("[']") for key, value in call.arguments.items()} == {
+        key: value.strip('[]"') for key, value in first.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("cut", "arguments"),
+    [
+        ("<a>", {}),
+        ("<a>1</a>", {"a": 1}),
+        ("<a>1</a>\n<b>x", {"a": 1}),
+        ("<texts>x</texts>", {"texts": ["x"]}),
+        ("<texts><item>x</item></texts><a>2</a><b", {"texts": ["x"], "a": 2}),
+    ],
+)
+def test_elements_of_a_call_that_is_cut_are_shown(cut: str, arguments: dict[str, Any]) -> None:
+    text = f"<tool>\n<tool_name>f</tool_name>\n<arguments>\n{cut}"
+    response = check_chunking(text, format="forge_xml", tools=TOOLS, fallback="none").response
+    assert [call.arguments for call in response.incomplete] == [arguments]
+    assert response.tool_calls == ()

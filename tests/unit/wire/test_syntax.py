@@ -1,0 +1,81 @@
+"""The nodes of descriptions: what they refuse, and how a sequence of them is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolwire.errors import DefinitionError
+from toolwire.wire.syntax import (
+    AnyOrder,
+    Args,
+    Call,
+    Elements,
+    Key,
+    Lit,
+    Many,
+    Mark,
+    Name,
+    Node,
+    OneOf,
+    Params,
+    ToolBody,
+    ToolTag,
+    Value,
+    as_written,
+)
+
+A, B = Lit("<a>"), Lit("<b>")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"text": ""}, "cannot be empty or blank"),
+        ({"text": " \n"}, "cannot be empty or blank"),
+        ({"text": "<a>", "also": ("",)}, "cannot be empty or blank"),
+        ({"text": " <a>"}, "' <a>' begins with white space"),
+        ({"text": "<a>", "also": ("\n<a>",)}, "begins with white space"),
+        ({"text": "<a>", "need": "maybe"}, "required, forgiven or optional, not 'maybe'"),
+    ],
+)
+def test_a_marker_that_could_never_be_read_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(DefinitionError, match=message):
+        Lit(**options)
+
+
+def test_a_marker_is_read_in_all_its_spellings() -> None:
+    assert Lit("<a>").spellings == {"<a>"}
+    assert Lit("<a> ", also=("<A>", "[a]")).spellings == {"<a> ", "<A>", "[a]"}
+
+
+@pytest.mark.parametrize(
+    ("mark", "kind", "written", "is_raw"),
+    [
+        (Mark(), "string", "string", True),
+        (Mark(), "integer", "integer", False),
+        (Mark(flag=True), "string", "true", True),
+        (Mark(flag=True), "object", "false", False),
+    ],
+)
+def test_a_mark_tells_raw_text_from_json(mark: Mark, kind: str, written: str, is_raw: bool) -> None:
+    assert mark.of(kind) == written
+    assert mark.raw(written) is is_raw
+
+
+@pytest.mark.parametrize(
+    ("node", "written"),
+    [
+        (A, [(A, True)]),
+        (Many((A, Call((B, Name())))), [(A, True), (B, True), (Name(), True)]),
+        (Params((A, Key(), Value("</a>"))), [(A, True), (Key(), True), (Value("</a>"), True)]),
+        (OneOf(((B,), (A,))), [(B, True)]),
+        (AnyOrder(((A,), (B, Many((Args(),))))), [(A, False), (B, False), (Args(), False)]),
+        (ToolTag(), [(ToolTag(), True)]),
+        (ToolBody(Elements(literal=True)), [(Elements(literal=True), True)]),
+    ],
+)
+def test_a_sequence_is_written_without_the_nodes_that_contain_others(node: Node, written: list[Any]) -> None:
+    assert list(as_written((node, B))) == [*written, (B, True)]
+    assert list(as_written((node,), always=False)) == [(inner, False) for inner, _ in written]
