@@ -106,13 +106,13 @@ def _listed(reader: BlockReader, node: PyCalls) -> Control:
     if node.json is not None and (yield NextMarker(_OBJECT, consume=False)):
         yield from json_list(reader, node.json)
         return
-    between = marker_set(frozenset({",", node.close}))
-    while (yield NextMarker(between)) != node.close:
+    close = marker_set(frozenset({node.close}))
+    while not (yield NextMarker(close)):
         yield from _python_call(reader, node)
-        marker = NextMarker(between, consume=False)
-        if not (yield marker):
+        if not (yield NextMarker(marker_set(frozenset({",", node.close})), consume=False)):
             reader.missing_close()
             return
+        yield NextMarker(_COMMA)  # also behind the last call, as in any list in Python
     if reader.call is None:
         reader.empty = True
 
@@ -134,6 +134,7 @@ def _all_or_none(reader: BlockReader, node: PyCalls) -> Control:
 
     Without the bracket the list may be the beginning of any Markdown link or sentence.
     """
+    close = marker_set(frozenset({node.close}))
     after = marker_set(frozenset({",", node.close}))
     block = reader.raw
     read: list[_HeldCall] = []
@@ -141,7 +142,8 @@ def _all_or_none(reader: BlockReader, node: PyCalls) -> Control:
         yield from reader.expect(marker_set(frozenset({node.open})), f"{node.open} is missing")
         while True:
             read.append((yield from _held_call(reader)))
-            if (yield from reader.expect(after, f"{node.close} is missing after the calls")) == node.close:
+            ends = (yield from reader.expect(after, f"{node.close} is missing after the calls")) == node.close
+            if ends or (yield from reader.marker(close))[0]:  # a comma may be behind the last call too
                 break
     except (Unreadable, EndOfText):
         rest = block.take()

@@ -37,6 +37,7 @@ BRACKETS, BARE, LINES = PyCalls(), PyCalls(bare=True), PyCalls(open="", close=""
     [
         *((node, "[f(a=1)]", [ONE]) for node in (BRACKETS, BARE)),
         *((node, "[f(a=1), g()]", [ONE, G]) for node in (BRACKETS, BARE)),
+        *((node, "[f(a=1), g(), ]", [ONE, G]) for node in (BRACKETS, BARE)),
         *((node, f"f(a=1){between}g()", [ONE, G]) for node in (BARE, LINES) for between in ("\n", ", ", ";", " ")),
         *((node, "f(a=1),", [ONE]) for node in (BARE, LINES)),
         *((node, "", []) for node in (BARE, LINES)),
@@ -61,6 +62,7 @@ def test_calls_are_read_as_their_node_describes_them(
     [
         (BRACKETS, "f(a=1)"),
         (BRACKETS, "[f a=1]"),
+        (BRACKETS, "[, f(a=1)]"),
         (BRACKETS, "[f(x)]"),
         (BRACKETS, "[h(1)]"),
         (BRACKETS, "[print(f(a=1))]"),
@@ -130,13 +132,15 @@ def test_a_call_that_is_cut_is_not_complete(text: str) -> None:
     [
         ("[f(a=1)]", [ONE], ""),
         ("[f(a=1), g()]", [ONE, G], ""),
+        ("[f(a=1), g(), ]", [ONE, G], ""),
+        ("[f(a=1),,]", [], "[f(a=1),,]"),
         ("[f(a=1)], [g()]", [ONE, G], ""),
         ("[f(a=1)],[g()],[g()] x", [ONE, G, G], " x"),
         ("[f(a=1)], g", [ONE], ", g"),
         ("[f(a=1)],", [ONE], ","),
         ("[f(a=1)], [x](y)", [ONE], ", [x](y)"),
         ("[f(a=1)], [g()", [ONE], ", [g()"),
-        *((text, [], text) for text in ("[f(a=1), h()]", "[f(a=1), g()", "[f(a=1) g()]", "[f(1)]", "[f(a=1),]", "[]")),
+        *((text, [], text) for text in ("[f(a=1), h()]", "[f(a=1), g()", "[f(a=1) g()]", "[f(1)]", "[, f(a=1)]", "[]")),
     ],
 )
 def test_without_markers_a_list_is_read_as_a_whole(
