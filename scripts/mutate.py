@@ -120,6 +120,8 @@ notice, end its line with `# pragma: no mutate` and say why.
 SURVIVED, KILLED, TIMEOUT, CRASHED, UNCOVERED = "survived", "killed", "timeout", "crashed", "uncovered"
 _STATUS = {0: SURVIVED, 1: KILLED, 128 + signal.SIGXCPU: TIMEOUT, 128 + signal.SIGPROF: TIMEOUT}
 _MEMORY = 8 * 2**30
+_FEW = 20
+"""Number of tests up to which all tests of their files run: what few tests execute may fill a cache for others."""
 _IMPORT = -1
 """Stands among the tests of a line for the import of the module, and for the filling of a cache."""
 _STORE = re.compile(r"^(_\w+)(?:: .*)? = (?:\{\}|IdentityCache\(.*\))$", re.MULTILINE)
@@ -246,6 +248,9 @@ class Baseline:
         if _IMPORT in chosen:
             chosen.update(*lines.values())
             chosen.update(index for index, (name, _) in enumerate(self.tests) if _stage(area, name) == 0)
+        elif len(chosen) <= _FEW:
+            files = {self.tests[index][0].partition("::")[0] for index in chosen}
+            chosen.update(index for index, (name, _) in enumerate(self.tests) if name.partition("::")[0] in files)
         return self.stages(area, chosen)
 
     def stages(self, area: Area, chosen: Iterable[int]) -> list[list[str]]:

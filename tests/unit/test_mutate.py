@@ -170,6 +170,18 @@ def test_a_mutant_of_what_fills_a_dictionary_is_noticed_by_another_file(project:
     assert [one for one in told["survivors"] if "WIDTHS[name]" in one["before"]] == []
 
 
+def test_a_mutant_of_what_few_tests_execute_is_noticed_by_others_of_their_file(project: Path) -> None:
+    (project / "src/tiny/sums.py").write_text(LAZY_SOURCE)
+    fills = LAZY_TESTS.partition("def test_that_notices")[0]
+    fills += fills.replace("imports_first", "fills_the_cache").replace('"wide"', '"narrow"')
+    notices = 'def test_that_notices():\n    from tiny.sums import width\n    assert width("narrow") == 11\n'
+    (project / "tests/test_sums.py").write_text(fills + notices)
+    status, output = mutate(project, "--json")
+    assert status == 0, output
+    (told,) = json.loads(output)["modules"]
+    assert [one["before"] for one in told["survivors"]] == ['WIDTHS = {"narrow": 10, "wide": 20}']
+
+
 def test_mutants_of_the_package_itself_are_noticed() -> None:
     """Pytest loads the package as a plugin, and could so import it without the mutant."""
     command = [sys.executable, "-m", "scripts.mutate", "--modules", "text/identity_cache", "--fresh", "--unconfined"]

@@ -50,6 +50,35 @@ def test_configuration_takes_precedence() -> None:
             FormatNegotiator(wrong)
 
 
+@pytest.mark.parametrize(
+    ("name", "format"),
+    [
+        *(("qwen", "utp_xml"), ("Qwen_XML", "utp_xml"), ("anthropic", "anthropic_xml"), ("openai", "openai_chat")),
+        *(("auto", "auto"), ("HERMES", "hermes"), ("qwen25", "hermes"), ("groq", "groq")),
+    ],
+)
+def test_a_configuration_names_formats_and_apis(name: str, format: str) -> None:
+    plan = FormatNegotiator(ToolsConfig(call_parser=name, result_format=name)).negotiate("ollama", "qwen3:8b")
+    assert (plan.definitions, plan.calls, plan.results) == ("ollama", format, format)
+
+
+def test_an_unknown_name_is_refused_with_those_that_a_configuration_knows() -> None:
+    with pytest.raises(ConfigurationError, match="may also name: auto, qwen, qwen_xml, anthropic, openai, "):
+        FormatNegotiator(ToolsConfig(call_parser="x"))
+
+
+@pytest.mark.parametrize("name", ["config", "team"])
+def test_only_settings_of_tools_are_settings(name: str) -> None:
+    with pytest.raises(TypeError, match=f"{name} must be a ToolsConfig or None, not 'hermes'"):
+        FormatNegotiator(**{name: "hermes"})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("format", "calls"), [("glm4", "glm4"), ("openai_chat", "hermes"), ("auto", "auto")])
+def test_calls_are_read_in_the_format_in_which_text_asks_for_them(format: str, calls: str) -> None:
+    plan = FormatNegotiator(ToolsConfig(definition_format=format)).negotiate("ollama", "qwen3:8b")
+    assert (plan.definitions, plan.calls, plan.results, plan.reason) == (format, calls, format, "It was configured.")
+
+
 @pytest.mark.mission("D5", "D57", "D61")
 def test_team_setting_for_xml_takes_precedence() -> None:
     xml, extra = ToolsConfig(use_xml_tool_format=True), ToolsConfig(use_xml_tool_format=False)
