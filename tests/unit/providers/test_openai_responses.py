@@ -240,6 +240,63 @@ def test_results_of_calls_stored_by_the_provider_are_kept() -> None:
     assert API.encode_request(API.decode_request({"input": [output]}))["input"][0]["role"] == "user"
 
 
+@pytest.mark.parametrize("where", ["previous_response_id", "conversation"])
+def test_results_are_paired_behind_the_first_answer_of_a_continued_conversation(where: str) -> None:
+    own = {"type": "function_call", "call_id": "b", "name": "f", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "a", "output": "sun"}
+    body = API.encode_request(API.decode_request({"input": [output, USER_ITEM, own, USER_ITEM], where: "x"}))
+    assert body["input"][:3] == [output, USER_ITEM, own]
+    (answer, again) = body["input"][3:]
+    assert (answer["type"], answer["call_id"], again) == ("function_call_output", "b", USER_ITEM)
+    assert "sun" not in answer["output"]
+
+
+@pytest.mark.parametrize("instructions", ["", None, ["x"], 5])
+def test_instructions_that_are_no_text_are_no_message(instructions: Any) -> None:
+    request = API.decode_request({"input": "hi", "instructions": instructions})
+    assert request.messages == (USER,)
+    assert API.decode_request({"input": "hi", "instructions": "Be brief."}).messages == (
+        Message("system", (TextPart("Be brief."),)),
+        USER,
+    )
+
+
+def test_a_failure_in_a_stream_is_an_event_named_error() -> None:
+    name, data = API.write_error("Overloaded.").decode().strip().split("\n")
+    assert name == "event: error"
+    assert json.loads(data.removeprefix("data: ")) == {
+        "type": "error", "code": "server_error", "message": "Overloaded.", "param": None, "sequence_number": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("type", ["input_text", "output_text", "text"])
+def test_text_is_read_from_blocks_of_all_types(type: str) -> None:
+    block = {"type": type, "text": "x", "annotations": [], "logprobs": []}
+    for role in ("user", "assistant"):
+        request = API.decode_request({"input": [{"role": role, "content": [block]}]})
+        assert request.messages == (Message(role, (TextPart("x"),)),)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("members", "reads"),
+    [
+        ({"file_url": "https://x/a.pdf"}, True),
+        ({"file_data": "data:application/pdf;base64,AA==", "filename": "a.pdf"}, True),
+        ({"file_data": "data:application/pdf;base64,AA=="}, True),
+        ({"file_data": "AA=="}, False),
+        ({"file_id": "file_1"}, False),
+        ({"file_id": "file_1", "file_url": "https://x/a.pdf"}, False),
+        ({"file_url": "https://x/a.pdf", "filename": "a.pdf"}, False),
+        ({"file_url": "https://x/a.pdf", "file_data": "data:application/pdf;base64,AA=="}, False),
+    ],
+)
+def test_a_file_is_a_document_where_nothing_of_it_would_be_lost(members: dict[str, Any], reads: bool) -> None:
+    block = {"type": "input_file", **members}
+    (part,) = API.decode_request({"input": [{"role": "user", "content": [block]}]}).messages[0].parts
+    assert isinstance(part, tw.FilePart) is reads
+    assert reads or part == OpaquePart(block, KIND)
+
+
 @pytest.mark.parametrize("type", ["function_call_output", "custom_tool_call_output"])
 @pytest.mark.parametrize("between", [[], [{"role": "user", "content": "And?"}]])
 def test_results_of_referenced_calls_are_kept(type: str, between: list[Any]) -> None:
@@ -600,6 +657,10 @@ def test_reasoning_is_sent_back_before_its_call_or_not_at_all() -> None:
     assert [note.where for note in notes if note.kind == "dropped"] == ["reasoning"] * 3
     parts = API.encode_request([USER, Message("assistant", (stored, name))])["input"]
     assert parts[1] == stored.data  # the provider has stored it
+    assert API.write_message(Message("assistant", (stored, name)), Notes())[0] == stored.data
+    spoken = ReasoningPart("", "", KIND, {**(stored.data or {}), "content": [{"type": "reasoning_text", "text": "x"}]})
+    request = ChatRequest((USER, Message("assistant", (spoken, name))), provider=KIND, extra={"store": False})
+    assert API.encode_request(request)["input"][1] == spoken.data
 
 
 def test_unknown_block_of_a_result_is_kept() -> None:

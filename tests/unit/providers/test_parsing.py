@@ -22,6 +22,7 @@ from toolwire import (
     merge_text,
     replay,
 )
+from toolwire.providers.parsing import AnswerReader
 
 TOOL = ToolDefinition("f", parameters={"type": "object", "properties": {"a": {"type": "integer"}}})
 NATIVE = ToolCall("f", {"a": 1}, "c1")
@@ -56,6 +57,10 @@ def test_text_is_parsed_as_text() -> None:
 def test_invalid_responses_are_refused() -> None:
     with pytest.raises(DefinitionError, match="keys a belongs to no known API"):
         toolwire.parse({"a": 1})
+    with pytest.raises(DefinitionError, match="keys none belongs to no known API"):
+        toolwire.parse({})
+    with pytest.raises(TypeError, match=r"parse\(\) has no argument 'formt'"):
+        toolwire.parse("x", formt="hermes")  # type: ignore[call-arg]
     with pytest.raises(DefinitionError, match="a response must be a dict or an object with model_dump, not int"):
         toolwire.parse(5)
     with pytest.raises(toolwire.UnknownApi, match="did you mean openai_chat"):
@@ -99,6 +104,8 @@ def test_malformed_call_in_the_text_has_a_problem() -> None:
     read = toolwire.parse(body('<tool_call>\n{"name": "f", "arguments": {"a": ', NATIVE), format="hermes")
     assert [call.name for call in read.incomplete] == ["f"]
     assert [(problem.kind, problem.index) for problem in read.problems] == [("truncated", 1)]
+    alone = toolwire.parse(body(OTHER.partition("2")[0]), format="hermes")
+    assert (alone.finish_reason, [call.name for call in alone.incomplete]) == (FinishReason.STOP, ["f"])
 
 
 def test_text_is_emitted_before_calls_of_the_text() -> None:
@@ -162,6 +169,35 @@ def test_open_call_of_the_text_continues_after_other_events() -> None:
     ]
     read = collect(merge_text(events, format="hermes", tools=[TOOL]))
     assert [call.arguments["a"] for call in read.tool_calls] == [1, 2]
+
+
+def test_a_text_behind_a_native_call_is_read_on_its_own() -> None:
+    """A code fence that was left open before it would hide what comes after it."""
+    for before in (f"{OTHER}\n```\n", "```\n"):
+        read = toolwire.parse(blocks(said(before), USE, said(OTHER)), format="hermes", tools=[TOOL])
+        calls = [1, 2, 2] if OTHER in before else [1, 2]
+        assert [call.arguments["a"] for call in read.tool_calls] == calls
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+@pytest.mark.parametrize("reads_text", [True, False])
+def test_bytes_of_an_answer_are_read_with_the_calls_in_their_text(reads_text: bool, size: int) -> None:
+    api = toolwire.get_api("openai_chat")
+    tool = ToolDefinition("files.read")  # for which the API has another name
+    name = api.encode_request([toolwire.Message("user", (TextPart("x"),))], tools=[tool])["tools"][0]["function"][
+        "name"
+    ]
+    response = ParsedResponse(f"before {OTHER}", tool_calls=(ToolCall(name, {"a": 1}, "c1"), ToolCall("f")))
+    data = b"".join(api.encode_stream(replay(response)))
+    reader = AnswerReader(api, reads_text=reads_text, format="hermes", tools=[tool], id_seed="s")
+    pieces = (data[at : at + size] for at in range(0, len(data), size))
+    read = collect([*(event for piece in pieces for event in reader.feed(piece)), *reader.finish()])
+    calls = [(call.name, call.arguments) for call in read.tool_calls]
+    assert calls == [("files.read", {"a": 1}), ("f", {}), *([("f", {"a": 2})] if reads_text else [])]
+    assert (
+        read.tool_calls[:2] == api.decode_response(api.encode_response(response), tools=[tool], id_seed="s").tool_calls
+    )
+    assert read.content == ("before " if reads_text else f"before {OTHER}")
 
 
 def test_prompt_precedes_the_first_text_only() -> None:
