@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -15,6 +16,14 @@ class _Ticket:
 
     loop: asyncio.AbstractEventLoop
     called: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def call(self) -> bool:
+        """Let the run look again; return False if its event loop was closed, so that it never will."""
+        try:
+            self.loop.call_soon_threadsafe(self.called.set)
+        except RuntimeError:
+            return False
+        return True
 
 
 class AnswerQueue:
@@ -43,16 +52,15 @@ class AnswerQueue:
                     await ticket.called.wait()
                     ticket.called.clear()
         finally:
-            with self._lock:
+            with self._lock, suppress(ValueError):  # it is gone if the loop was closed
                 self._tickets.remove(ticket)
             self.call_next()
 
     def call_next(self) -> None:
         """Let the first in the queue look again whether there is room."""
         with self._lock:
-            if self._tickets and not self._tickets[0].loop.is_closed():
-                first = self._tickets[0]
-                first.loop.call_soon_threadsafe(first.called.set)
+            while self._tickets and not self._tickets[0].call():
+                self._tickets.popleft()
 
     def _admits(self, ticket: _Ticket, admit: Callable[[], bool]) -> bool:
         with self._lock:
