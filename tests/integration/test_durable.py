@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, closing
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import psycopg
@@ -20,7 +21,7 @@ from tests.integration.postgres import serving
 
 import toolwire
 from toolwire import FinishReason, Message, ParsedResponse, Tier, ToolCall, ToolResult, Usage
-from toolwire.agent import Agent, AgentConfig, durable, process_locks
+from toolwire.agent import Agent, AgentConfig, Budget, Prices, durable, process_locks
 from toolwire.agent.durable import DurableRuns, run_durably
 from toolwire.agent.hooks import Hooks, TurnInfo
 from toolwire.agent.journal import UNKNOWN
@@ -233,6 +234,47 @@ def test_settings_of_a_run_are_recorded_and_dependencies_are_those_of_each_proce
     assert (begun, resumed) == ([1], [2, 3])
     assert first.settings[0] == (0.5, (".",), {"mirostat": 2})
     assert {str(settings) for settings in second.settings} == {str(first.settings[0])}
+
+
+@pytest.mark.parametrize("by_model", [False, True])
+def test_budget_of_a_run_is_recorded_and_holds_when_it_is_resumed(tmp_path: Path, by_model: bool) -> None:
+    first, second = agent_of(tmp_path, budget=Budget(rounds=5)), agent_of(tmp_path, budget=Budget(rounds=50))
+    prices = Prices(input=1e6, cached=0.5)
+    budget = Budget(money=25.0, seconds=1_000, prices=MappingProxyType({"counting": prices}) if by_model else prices)
+
+    async def begin() -> None:
+        async with DurableRuns(first, database=file(tmp_path)) as runs:
+            await heard(runs.run("Write.", run_id="r", budget=budget), until=ToolFinished)
+
+    async def resume() -> RunEnded:
+        async with DurableRuns(second, database=file(tmp_path)) as runs:
+            for other in (None, Budget(money=26.0, prices=prices)):
+                with pytest.raises(JournalError, match="with another budget"):
+                    await runs.ask("Write.", run_id="r", budget=other)
+            return ended(await heard(runs.resume("r")))
+
+    asyncio.run(begin())
+    end = asyncio.run(resume())
+    # Each answer reads ten tokens: after three of them more than 25 is spent, and the fourth is the last.
+    assert (end.reason, end.detail, end.rounds) == ("budget", "the budget of 25 money is used up", 4)
+    assert end.money == pytest.approx(40)
+
+
+def test_durable_run_whose_budget_cannot_be_counted_does_not_begin(tmp_path: Path) -> None:
+    agent = agent_of(tmp_path)
+
+    async def main() -> None:
+        async with DurableRuns(agent, database=file(tmp_path)) as runs:
+            for begin in (runs.ask, runs.submit):
+                with pytest.raises(ConfigurationError, match="none are published for 'counting'"):
+                    await begin("Write.", budget=Budget(money=1.0))
+            with pytest.raises(JournalError, match="cannot be recorded as JSON"):
+                await runs.ask("Write.", budget=Budget(tokens=10, seconds=float("inf")))
+            with pytest.raises(TypeError, match="a Budget or None"):
+                await runs.ask("Write.", budget=5)  # type: ignore[arg-type]
+            assert await runs.all() == []
+
+    asyncio.run(main())
 
 
 def test_durable_run_without_the_dependencies_of_its_tools_does_not_begin(tmp_path: Path) -> None:

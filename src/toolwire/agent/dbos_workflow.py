@@ -282,6 +282,7 @@ class Driver:
             deps=self.dependencies(run.deps),
             settings=cast(ModelSettings, request.settings),
             extra_body=request.extra_body,
+            budget=request.budget,
         )
         async with aclosing(events):
             async for event in events:

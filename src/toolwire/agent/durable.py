@@ -36,6 +36,7 @@ from toolwire.agent.dbos_workflow import (
     wait_to_end,
 )
 from toolwire.agent.journal import MemoryJournal, recorded_events
+from toolwire.agent.prices import check_prices
 from toolwire.agent.run_context import DurableRunOptions, SubmitOptions
 from toolwire.agent.run_endings import answer_of
 from toolwire.agent.run_events import AgentEvent, RunEnded, RunResumed
@@ -246,9 +247,11 @@ class DurableRuns:
             options: see `DurableRunOptions`.
 
         Raises:
-            ConfigurationError: a tool needs dependencies, and there are none.
+            ConfigurationError: a tool needs dependencies, and there are none; or the budget limits money, and the
+                prices of the model are not known.
             DefinitionError: a setting of the model has an invalid value.
-            JournalError: the run cannot be recorded, or a run with another task or other settings has its name.
+            JournalError: the run cannot be recorded, or a run with another task, other settings or another budget has
+                its name.
             TypeError: an option or a setting is unknown.
         """
         check_options("run", options, DurableRunOptions.__annotations__)
@@ -310,8 +313,10 @@ class DurableRuns:
             options: see `SubmitOptions`.
 
         Raises:
+            ConfigurationError: the budget limits money, and the prices of the model are not known.
             DefinitionError: a setting of the model has an invalid value.
-            JournalError: the run cannot be recorded, or a run with another task or other settings has its name.
+            JournalError: the run cannot be recorded, or a run with another task, other settings or another budget has
+                its name.
             TypeError: an option or a setting is unknown.
         """
         check_options("submit", options, SubmitOptions.__annotations__)
@@ -328,6 +333,9 @@ class DurableRuns:
                 raise JournalError(f"name the agent; here are {', '.join(self._agents) or 'none'}")
             (name,) = self._agents
         agent = self._open_driver.agent(name)
+        # A budget that cannot be counted is refused here, and not in the worker that would execute the run.
+        budget = agent.config.with_options({"budget": options.get("budget")}).budget
+        check_prices(agent.backend, budget.prices, limited=budget.money is not None)
         state = {} if session is None else SessionRecord(session, clock_of(agent)).changes()
         return RunRequest.of(task_message(task), name, options, state, configuration(agent))
 
@@ -338,6 +346,8 @@ class DurableRuns:
             raise JournalError(f"there is a run {run_id!r} already, {other}")
         if (earlier.settings, earlier.extra_body) != (request.settings, request.extra_body):
             raise JournalError(f"there is a run {run_id!r} already, with other settings: {earlier.settings!r:.80}")
+        if earlier.budget_data != request.budget_data:
+            raise JournalError(f"there is a run {run_id!r} already, with another budget: {earlier.budget_data!r:.200}")
 
     # -- resuming ------------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
-from toolwire.agent.budget import RunLimits
+from toolwire.agent.budget import Budget, RunLimits
 from toolwire.agent.config import AgentConfig, ConfigOptions
 from toolwire.agent.conversation_store import Conversation
 from toolwire.agent.journal import Journal
@@ -79,6 +79,8 @@ class SubmitOptions(TypedDict, total=False):
         session: state of the conversation; updated while the run works in this process.
         settings, extra_body: additions to the requests of this run; see `toolwire.models.ModelOptions`. There are no
             `extra_headers`, which often contain secrets: give them to the agent or the client.
+        budget: what the run may use, in place of the agent's budget; None for that. Without prices of its own it has
+            those of the agent's budget in the process that executes the run.
     """
 
     agent: str
@@ -87,6 +89,7 @@ class SubmitOptions(TypedDict, total=False):
     session: Session | None
     settings: ModelSettings | None
     extra_body: Mapping[str, Any] | None
+    budget: Budget | None
 
 
 class DurableRunOptions(SubmitOptions, total=False):
