@@ -75,7 +75,15 @@ async def _serve(configuration: Configuration) -> None:
     table = configuration.gateway
     keys = tuple(key.strip() for key in os.environ.get(KEYS, "").split(",") if key.strip())
     options = ServerOptions(
-        table.host, table.port, keys, table.virtual_keys, table.hosts, table.origins, table.max_body << 20, table.grace
+        table.host,
+        table.port,
+        keys=keys,
+        virtual_keys=table.virtual_keys,
+        hosts=table.hosts,
+        origins=table.origins,
+        max_body=table.max_body << 20,
+        response_seconds=table.response_days * 86_400,
+        grace=table.grace,
     )
     url = store_url(table)
     if not (url or table.virtual_keys):

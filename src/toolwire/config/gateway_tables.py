@@ -82,6 +82,8 @@ class GatewayTable(BaseModel, extra="forbid", frozen=True):
         grace: seconds that running answers have to finish when the server ends.
         store: URL of the state that several gateways share, such as "postgresql://server/name", without a password.
             By default a file of this user if there are virtual keys, and otherwise the memory of this process.
+        response_days: days for which answers of the Responses API are stored, unless a request says `store = false`; 0
+            to store none.
         virtual_keys: whether clients need a key of `toolwire keys`.
         models: the models, by the names that clients ask for; each profile under its own name without it.
     """
@@ -93,6 +95,7 @@ class GatewayTable(BaseModel, extra="forbid", frozen=True):
     max_body: Annotated[int, Field(ge=1)] = 64
     grace: Annotated[int, Field(ge=0)] = 30
     store: Annotated[str, AfterValidator(without_password)] = ""
+    response_days: Annotated[float, Field(ge=0)] = 30
     virtual_keys: bool = False
     models: dict[str, GatewayModelTable] = Field(default_factory=dict)
 

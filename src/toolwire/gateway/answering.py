@@ -45,6 +45,8 @@ class Reply:
         self._sign: asyncio.Task[None] | None = None
         self.begun = False
         self.ended = False
+        self.tap: Callable[[bytes], Awaitable[None]] | None = None
+        """Called with the bytes of a good answer before they are sent."""
         self.stopping = False
         """True if the server ends this answer, so that the cancellation of its task means only that."""
 
@@ -52,6 +54,8 @@ class Reply:
         """Send the whole response."""
         head = [(b"content-type", media_type.encode("latin-1")), (b"content-length", b"%d" % len(body))]
         head += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in (headers or {}).items()]
+        if self.tap is not None and status == 200:
+            await self.tap(body)
         self.begun = self.ended = True
         await self._send({"type": "http.response.start", "status": status, "headers": [*head, *self._headers]})
         await self._send({"type": "http.response.body", "body": body})
@@ -61,6 +65,8 @@ class Reply:
         self._sending = True
         try:
             await self._settle()
+            if self.tap is not None:
+                await self.tap(data)
             if not self.begun:
                 await self._begin(media_type)
             await self._send({"type": "http.response.body", "body": data, "more_body": True})

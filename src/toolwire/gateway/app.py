@@ -23,7 +23,11 @@ from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.request_body import MAX_BODY
 from toolwire.gateway.routes import ROUTES, Handle
 from toolwire.gateway.state_store import StateStore
+from toolwire.gateway.stored_responses import StoredResponses
 from toolwire.runtime.foreign_code import capture_errors
+
+RESPONSE_SECONDS = 30 * 86_400.0
+"""Time for which responses of the Responses API are stored, in seconds."""
 
 LOG = logging.getLogger("toolwire.gateway")
 
@@ -35,7 +39,8 @@ class Gateway:
         models: the models that it offers.
         access: the requests that it answers.
         max_body: maximum size of a request's body, in bytes.
-        store: the state that it shares with other gateways; None if no key is limited.
+        store: the state that it shares with other gateways; None if no key is limited and no response is stored.
+        response_seconds: the time for which responses of the Responses API are stored; 0 to store none.
     """
 
     def __init__(
@@ -45,9 +50,13 @@ class Gateway:
         access: Access | None = None,
         max_body: int = MAX_BODY,
         store: StateStore | None = None,
+        response_seconds: float = RESPONSE_SECONDS,
     ) -> None:
         self.access = access or Access()
-        self.services = Services(models, max_body, None if store is None else KeySpending(store))
+        self.services = Services(models, max_body)
+        if store is not None:
+            self.services.spending = KeySpending(store)
+            self.services.responses = StoredResponses(store, response_seconds) if response_seconds else None
         self._answers: dict[asyncio.Task[Any], Reply] = {}
         routes = [
             Route(path, _Endpoint(self, route.client_api, route.handle), methods=list(route.methods))

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolwire.errors import DefinitionError
 from toolwire.gateway.access import Requester
@@ -26,6 +26,10 @@ _STORED_ELSEWHERE = ("previous_response_id", "conversation")
 """Members of a request that stand for a conversation which its provider has stored."""
 
 
+if TYPE_CHECKING:
+    from toolwire.gateway.stored_responses import StoredResponses
+
+
 @dataclass(slots=True)
 class Services:
     """Services that all requests share.
@@ -34,11 +38,13 @@ class Services:
         models: the models that are offered.
         max_body: maximum size of a request's body, in bytes.
         spending: counts what keys use; None if no key is limited.
+        responses: the stored answers of the Responses API; None if none are stored.
     """
 
     models: ModelTable
     max_body: int = MAX_BODY
     spending: KeySpending | None = None
+    responses: StoredResponses | None = None
 
 
 @dataclass(slots=True)

@@ -17,6 +17,13 @@ from toolwire.gateway.model_lists import (
     ollama_tags,
     ollama_version,
 )
+from toolwire.gateway.stored_responses import (
+    cancel_response,
+    create_response,
+    delete_response,
+    list_input_items,
+    retrieve_response,
+)
 from toolwire.gateway.token_counts import count_gemini_tokens, count_tokens
 
 Handle = Callable[[ClientCall], Awaitable[None]]
@@ -87,7 +94,11 @@ async def say_hello(call: ClientCall) -> None:
 GET = ("GET", "HEAD")
 ROUTES: tuple[Address, ...] = (
     Address(with_version("/chat/completions"), CHAT, generate),
-    Address(with_version("/responses"), RESPONSES, generate),
+    Address(with_version("/responses"), RESPONSES, create_response),
+    Address(with_version("/responses/{id}"), RESPONSES, retrieve_response, GET),
+    Address(with_version("/responses/{id}"), RESPONSES, delete_response, ("DELETE",)),
+    Address(with_version("/responses/{id}/cancel"), RESPONSES, cancel_response),
+    Address(with_version("/responses/{id}/input_items"), RESPONSES, list_input_items, GET),
     Address(with_version("/responses"), RESPONSES, refuse_websocket, ("GET",)),
     Address(with_version("/messages"), MESSAGES, generate),
     Address(with_version("/messages/count_tokens"), MESSAGES, count_tokens),

@@ -12,7 +12,7 @@ import uvicorn
 from toolwire.config.gateway_tables import PORT
 from toolwire.errors import ConfigurationError
 from toolwire.gateway.access import Access
-from toolwire.gateway.app import Gateway
+from toolwire.gateway.app import RESPONSE_SECONDS, Gateway
 from toolwire.gateway.bounded_connections import bounded_protocol
 from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.request_body import MAX_BODY
@@ -41,6 +41,7 @@ class ServerOptions:
         hosts: further names that requests may give as the host.
         origins: origins of web pages that may send requests.
         max_body: maximum size of a request's body, in bytes.
+        response_seconds: the time for which responses of the Responses API are stored; 0 to store none.
         grace: seconds that running answers have to finish when the server ends.
     """
 
@@ -51,6 +52,7 @@ class ServerOptions:
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     max_body: int = MAX_BODY
+    response_seconds: float = RESPONSE_SECONDS
     grace: int = GRACE
 
 
@@ -97,7 +99,9 @@ async def serve(
     hosts = frozenset() if needs_key else own_hosts(options.host, port) | {name.lower() for name in options.hosts}
     origins = frozenset(f"http://{host}" for host in own_hosts(options.host, port)) | frozenset(options.origins)
     access = Access(options.keys, hosts, origins, VirtualKeys(store) if options.virtual_keys else None)
-    gateway = Gateway(models, access=access, max_body=options.max_body, store=store)
+    gateway = Gateway(
+        models, access=access, max_body=options.max_body, store=store, response_seconds=options.response_seconds
+    )
     try:
         await _run(gateway, listener, options, ready)
     finally:

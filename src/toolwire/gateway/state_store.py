@@ -16,7 +16,7 @@ IN_MEMORY = "sqlite://"
 
 MAX_DOCUMENTS = 1_000
 """Maximum number of documents of one owner and kind; the oldest ones are deleted."""
-MAX_OWNED_BYTES = 256 << 20
+MAX_OWNED_BYTES = 64 << 20
 """Maximum size of the documents of one owner and kind, in bytes; the oldest ones are deleted."""
 
 

@@ -169,10 +169,10 @@ def test_a_conversation_that_grows_keeps_its_beginning() -> None:
         assert after["tools"] == before["tools"]
 
 
-@pytest.mark.parametrize("member", ["previous_response_id", "conversation"])
-def test_a_stored_conversation_is_not_ignored(member: str) -> None:
+@pytest.mark.parametrize(("member", "status"), [("previous_response_id", 404), ("conversation", 400)])
+def test_a_stored_conversation_is_not_ignored(member: str, status: int) -> None:
     transport = ScriptedTransport("openai_compatible", [])
     backend = Client("openai_compatible", "backend", base_url="http://backend", transport=transport)
     got = run(gateway(ApiUpstream(backend)), "/v1/responses", {"model": "m", "input": "hi", member: "resp_1"})
-    assert (got.status, transport.requests) == (400, [])
+    assert (got.status, transport.requests) == (status, [])
     assert member in got.json["error"]["message"]

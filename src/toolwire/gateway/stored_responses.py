@@ -1,0 +1,213 @@
+"""Stored answers of the Responses API: conversations that go on by `previous_response_id`, and answers read again."""
+
+from __future__ import annotations
+
+import json
+import logging
+import zlib
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qs
+
+from toolwire.errors import StateError
+from toolwire.gateway.client_calls import ClientCall
+from toolwire.gateway.failures import INVALID, NOT_FOUND, GatewayFailure
+from toolwire.gateway.state_store import StateStore
+
+LOG = logging.getLogger("toolwire.gateway")
+
+MAX_STORED = 16 << 20
+"""Maximum size of a stored conversation with its answer, in bytes as stored. Larger ones are not stored."""
+MAX_LISTED = 100
+"""Maximum number of items in one list."""
+_KIND = "response"
+_ENDS = (b'"response.completed"', b'"response.incomplete"')
+"""Types of the events whose object is the whole response."""
+
+Json = dict[str, Any]
+
+
+class StoredResponses:
+    """The responses in a store; each belongs to the key that asked for it.
+
+    Args:
+        store: the store.
+        seconds: the time for which a response is stored.
+    """
+
+    def __init__(self, store: StateStore, seconds: float) -> None:
+        self._store = store
+        self._seconds = seconds
+
+    async def put(self, owner: str, response: Json, items: list[Any]) -> None:
+        """Store a response with its whole input.
+
+        Raises:
+            StateError: the store cannot be used.
+        """
+        document = json.dumps({"response": response, "input": items}, ensure_ascii=False)
+        data = zlib.compress(document.encode("utf-8", "surrogatepass"), 1)
+        if len(data) > MAX_STORED:
+            LOG.warning("the response %.80s is too large to be stored", response.get("id"))
+            return
+        await self._store.put(_KIND, owner, str(response["id"]), data, seconds=self._seconds)
+
+    async def get(self, owner: str, id: str) -> tuple[Json, list[Any]]:
+        """Return a response and its whole input.
+
+        Raises:
+            GatewayFailure: there is no such response of this owner.
+            StateError: the store cannot be used, or the response cannot be read.
+        """
+        data = await self._store.get(_KIND, owner, id)
+        if data is None:
+            raise _missing(id)
+        try:
+            document = json.loads(zlib.decompress(data).decode("utf-8", "surrogatepass"))
+            return dict(document["response"]), list(document["input"])
+        except (zlib.error, ValueError, TypeError, KeyError) as error:
+            raise StateError(f"the stored response {id:.80} cannot be read") from error
+
+    async def delete(self, owner: str, id: str) -> None:
+        """Delete a response.
+
+        Raises:
+            GatewayFailure: there is no such response of this owner.
+            StateError: the store cannot be used.
+        """
+        if not await self._store.delete(_KIND, owner, id):
+            raise _missing(id)
+
+
+def _missing(id: str) -> GatewayFailure:
+    return GatewayFailure(NOT_FOUND, f"there is no stored response {id!r:.100}: send the conversation")
+
+
+class _Recorder:
+    """Finds the whole response in the bytes of a reply, and stores it before the client has them all."""
+
+    def __init__(self, stored: StoredResponses, owner: str, items: list[Any], *, stream: bool) -> None:
+        self._stored = stored
+        self._owner = owner
+        self._items = items
+        self._stream = stream
+        self._event = b""
+
+    async def record(self, data: bytes) -> None:
+        """Look at the next bytes of the reply; of a stream, only its last event has the response."""
+        if not self._stream:
+            await self._put(_object(data))
+            return
+        *events, self._event = (self._event + data).replace(b"\r\n", b"\n").split(b"\n\n")
+        for event in events:
+            if any(end in event for end in _ENDS):
+                line = next((line for line in event.split(b"\n") if line.startswith(b"data:")), b"data:")
+                await self._put(_object(line[5:]).get("response"))
+
+    async def _put(self, response: Any) -> None:
+        if not isinstance(response, dict) or not isinstance(response.get("id"), str) or response.get("error"):
+            return
+        try:
+            await self._stored.put(self._owner, response, self._items)
+        except StateError as error:
+            # The answer is there and paid for: only a later request that refers to it fails, and says so.
+            LOG.error("the response %.80s could not be stored: %s", response["id"], error)
+
+
+def _object(data: bytes) -> Json:
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _items_of(value: Any) -> list[Any]:
+    """Return the items of the member `input`, which may be the text of one message."""
+    if isinstance(value, str):
+        return [{"type": "message", "role": "user", "content": [{"type": "input_text", "text": value}]}]
+    return list(value) if isinstance(value, list) else []
+
+
+async def create_response(call: ClientCall) -> None:
+    """Answer a request of the Responses API, after the stored conversation that it may continue."""
+    body = await call.body()
+    stored, owner = call.services.responses, call.requester.owner
+    if body.get("background"):
+        raise GatewayFailure(INVALID, "this server has no background responses: leave out background, or use a stream")
+    if (previous := body.get("previous_response_id")) is not None:
+        if not isinstance(previous, str):
+            raise GatewayFailure(INVALID, "previous_response_id must be text")
+        try:
+            response, items = await _stored(call, previous).get(owner, previous)
+        except GatewayFailure as failure:
+            raise GatewayFailure(failure.kind, f"previous_response_id: {failure}") from failure
+        output = response.get("output")
+        earlier = [*items, *(output if isinstance(output, list) else ())]
+        body = {name: value for name, value in body.items() if name != "previous_response_id"}
+        body["input"] = [*earlier, *_items_of(body.get("input"))]
+    question = call.question(body)
+    if stored is not None and body.get("store") is not False:
+        call.reply.tap = _Recorder(stored, owner, _items_of(body.get("input")), stream=question.stream).record
+    await call.answer(question)
+
+
+async def retrieve_response(call: ClientCall) -> None:
+    """Return a stored response."""
+    if parse_qs(call.query).get("stream") == ["true"]:
+        raise GatewayFailure(INVALID, "a stored response is returned as a whole: leave out stream")
+    await call.send_json((await _find(call))[0])
+
+
+async def delete_response(call: ClientCall) -> None:
+    """Delete a stored response."""
+    id = call.path["id"]
+    await _stored(call, id).delete(call.requester.owner, id)
+    await call.send_json({"id": id, "object": "response", "deleted": True})
+
+
+async def cancel_response(call: ClientCall) -> None:
+    """Refuse to cancel a stored response: it is complete, because only answers that are read at once are running."""
+    await _find(call)
+    raise GatewayFailure(INVALID, "the response is complete; to cancel one that is running, close its connection")
+
+
+async def list_input_items(call: ClientCall) -> None:
+    """List the input of a stored response, the last item first unless the query says `order=asc`."""
+    _, items = await _find(call)
+    query = {name: values[0] for name, values in parse_qs(call.query).items()}
+    listed = [_listed(item, f"{call.path['id'].removeprefix('resp_')}_{at}") for at, item in enumerate(items)]
+    if query.get("order") != "asc":
+        listed.reverse()
+    if after := query.get("after"):
+        position = next((at for at, item in enumerate(listed) if item["id"] == after), None)
+        if position is None:
+            raise GatewayFailure(INVALID, f"after: there is no item {after!r:.100}")
+        listed = listed[position + 1 :]
+    text = query.get("limit", "20")
+    if not (text.isascii() and text.isdigit() and 1 <= int(text[:9]) <= MAX_LISTED):
+        raise GatewayFailure(INVALID, f"limit must be a number from 1 to {MAX_LISTED}")
+    page = listed[: int(text)]
+    ends = {"first_id": page[0]["id"] if page else None, "last_id": page[-1]["id"] if page else None}
+    await call.send_json({"object": "list", "data": page, "has_more": len(page) < len(listed), **ends})
+
+
+def _listed(item: Any, id: str) -> Json:
+    """Return an item as lists have it: with a type, an id, and content in parts."""
+    members: Json = dict(item) if isinstance(item, Mapping) else {}
+    kind = str(members.get("type") or "message")
+    if kind == "message" and isinstance(content := members.get("content"), str):
+        part = "output_text" if members.get("role") == "assistant" else "input_text"
+        members["content"] = [{"type": part, "text": content}]
+    return {**members, "type": kind, "id": members.get("id") or f"{'msg' if kind == 'message' else 'item'}_{id}"}
+
+
+def _stored(call: ClientCall, id: str) -> StoredResponses:
+    if call.services.responses is None:
+        raise _missing(id)
+    return call.services.responses
+
+
+async def _find(call: ClientCall) -> tuple[Json, list[Any]]:
+    id = call.path["id"]
+    return await _stored(call, id).get(call.requester.owner, id)
