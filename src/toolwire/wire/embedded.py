@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from toolwire.wire.dialects import CallScanner, ReadCall
 from toolwire.wire.prepared_tools import KnownTools
@@ -13,7 +14,7 @@ from toolwire.wire.refusals import explanation_near, refusal_in
 # A list, an object, or a name before a parenthesis. Nothing else begins a call.
 _BEGINS = re.compile(r"[\[{]|(?<![\w.$-])(?:[^\W\d]|[$\\])[\w$.\\-]{0,255}(?=\()")
 _OPENS = re.compile(r"[\[{(]")  # pragma: no mutate - only to be faster
-_NAME_BEFORE = re.compile(r"(?:^|\n)[ \t>*_`-]*([^\W\d][\w$.\\-]{0,255})[*_`]{0,3}[ \t]*:?\s*(?:`{3,}\w*\s*)?\Z")
+_NAME_BEFORE = re.compile(r"(?:^|\n|:[ \t])[ \t>*_`-]*([^\W\d][\w$.\\-]{0,255})[*_`]{0,3}[ \t]*:?\s*(?:`{3,}\w*\s*)?\Z")
 _FENCE_BEFORE = re.compile(r"(?:\A|\n)[ \t]*(?P<fence>`{3,}|~{3,})[\w+-]*[ \t]*\n\s*\Z")
 _FENCE_BEHIND = re.compile(r"\s*\n[ \t]*(?:`{3,}|~{3,})[ \t]*(?:\n|\Z)")
 _NEAR = 400
@@ -26,11 +27,11 @@ _PATIENCE_AT_LEAST = 1000  # pragma: no mutate - any number does, for short text
 
 @dataclass(frozen=True, slots=True)
 class EmbeddedCalls:
-    """Calls of one expression in a text.
+    """Calls of one expression, or one call of a format, in a text.
 
     Attributes:
         calls: the calls.
-        start, end: the expression's place in the text, with a code fence that contains nothing else.
+        start, end: their place in the text, with a code fence that contains nothing else.
         doubt: a sign of a refusal anywhere in the text, or of an explanation next to the calls; "" if there is none.
     """
 
@@ -45,14 +46,45 @@ class EmbeddedCalls:
         return not self.doubt
 
 
-def find_calls(text: str, tools: KnownTools) -> Iterator[EmbeddedCalls]:
-    """Yield the calls to known tools in a text, in order."""
+@dataclass(frozen=True, slots=True)
+class FormatCall:
+    """A call in a text that was read by a format.
+
+    Attributes:
+        start, end: its place in the text.
+        call: the call.
+    """
+
+    start: int
+    end: int
+    call: ReadCall
+
+
+def find_calls(text: str, tools: KnownTools, of_formats: Sequence[FormatCall] = ()) -> Iterator[EmbeddedCalls]:
+    """Yield the calls to known tools in a text, in order.
+
+    Args:
+        text: the text.
+        tools: the known tools.
+        of_formats: the calls in it that formats read. One inside a call of a dialect is its argument.
+    """
     # Most prose has no bracket, and is searched faster for one than for a name.
-    if not _OPENS.search(text):  # pragma: no mutate - without it, the same calls are found
+    if not of_formats and not _OPENS.search(text):  # pragma: no mutate - without it, the same calls are found
         return
+    doubts = Doubts(text)
+    following = iter(of_formats)
+    next_read = next(following, None)
     pos, budget = 0, _PATIENCE * len(text) + _PATIENCE_AT_LEAST
-    refusal: str | None = None  # searched for once there is a call
-    while budget > 0 and (match := _BEGINS.search(text, pos)):
+    while True:
+        match = _BEGINS.search(text, pos) if budget > 0 else None
+        if next_read is not None and (match is None or next_read.start <= match.start()):
+            if next_read.start >= pos:
+                yield doubts.place([next_read.call], next_read.start, next_read.end)
+                pos = next_read.end
+            next_read = next(following, None)
+            continue
+        if match is None:
+            return
         start, pos = match.start(), match.end()
         scanner = CallScanner(tools)
         end = scanner.scan(text, start, True)  # pragma: no mutate - a call ends with a bracket, wherever the text ends
@@ -65,10 +97,28 @@ def find_calls(text: str, tools: KnownTools) -> Iterator[EmbeddedCalls]:
             budget -= end - start
             continue
         pos = end
-        start, end = _with_fence(text, begin, end)
+        yield doubts.place(calls, begin, end)
+
+
+class Doubts:
+    """The signs in a text that it does not make the calls that it contains."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def _refusal(self) -> str:
         # One search for all calls of the text, and none for a text without calls.
-        refusal = refusal_in(text) if refusal is None else refusal
-        yield EmbeddedCalls(calls, start, end, refusal or explanation_near(text, start, end))
+        return refusal_in(self._text)
+
+    def place(self, calls: list[ReadCall], start: int, end: int) -> EmbeddedCalls:
+        """Return these calls with a code fence around them and the doubt about them."""
+        start, end = _with_fence(self._text, start, end)
+        return EmbeddedCalls(calls, start, end, self.about(start, end))
+
+    def about(self, start: int, end: int) -> str:
+        """Return a sign of a refusal anywhere in the text, or of an explanation next to this part of it, or ""."""
+        return self._refusal or explanation_near(self._text, start, end)
 
 
 def _name_before(text: str, start: int, tools: KnownTools) -> re.Match[str] | None:

@@ -22,17 +22,18 @@ from toolwire.events import (
     ReasoningDelta,
     call_events,
 )
-from toolwire.messages import Problem, ProblemKind, ToolCall, call_id
+from toolwire.messages import ToolCall, call_id
 from toolwire.text.identity_cache import IdentityCache
 from toolwire.wire.block_reader import ReadOptions
 from toolwire.wire.dialects import ReadCall
-from toolwire.wire.embedded import EmbeddedCalls, find_calls
+from toolwire.wire.embedded import EmbeddedCalls
 from toolwire.wire.formats.react import FORMAT as REACT
 from toolwire.wire.formats.tool_tags import FORMAT as TOOL_TAGS
 from toolwire.wire.known_tools import KnownToolsReader, MessageReading
 from toolwire.wire.message_reader import MessageReader
 from toolwire.wire.named_elements import NamedElements, recovered
 from toolwire.wire.prepared_tools import KnownTools
+from toolwire.wire.unread_calls import UnreadCalls, calls_in_text, text_of
 
 FallbackLevel = Literal["none", "whole_message", "embedded"]
 """Which calls to known tools are read without markers; see `StreamParser`."""
@@ -42,7 +43,6 @@ CONFIDENCE_BEFORE_TEXT = 0.6
 """Confidence of such a call if text follows the calls."""
 CONFIDENCE_IN_PROSE = 0.4
 """Confidence of a call amid prose, which is too little for a policy to let it run unasked."""
-_NOT_RUN = "A tool call is written amid prose, so it is only shown and did not run."
 _MALFORMED = "A tool call could not be read: %s. It did not run. Send it again, well formed."
 _CUT = "The text ends inside a tool call, which was therefore not run. Send the call again, whole."
 
@@ -195,17 +195,6 @@ class _Headings(_OnlyCalls):
             self._events.append(ContentDelta(text))
 
 
-def _text_of(event: Event) -> str:
-    """Return the text that an event about a call has taken from the content; that of a broken call stays content."""
-    match event:
-        case CallEnd(_, call, True):
-            return call.raw
-        case ProblemFound(problem) if problem.kind == "truncated" and problem.index is not None:
-            return problem.raw
-        case _:
-            return ""
-
-
 class FallbackReader:
     """A filter over the events of a format's reader, which adds the calls that this reader did not find.
 
@@ -240,7 +229,7 @@ class FallbackReader:
         self._quotes_call = False  # the format's reader found a call inside a call without markers
         self._is_quoted = False  # and the last call that it began is such a one
         self._calls_before = 0  # number of calls that were read before the first one of the format's reader
-        self._fed: list[str] = []
+        self._unread = UnreadCalls(options, tools)
         self._blank: list[str] = []  # white space before the first text
         self._known: KnownToolsReader | None = None
         self._elements: NamedElements | None = None
@@ -278,10 +267,13 @@ class FallbackReader:
             events: the events that the next piece of text made certain.
             text: that piece.
         """
+        if text:
+            self._unread.add(text)
+        return self._unread.pass_on(self._filter(events)) if events else events
+
+    def _filter(self, events: Sequence[Event]) -> Sequence[Event]:
         if self._has_calls:
             return [self._moved(event) for event in events] if self._calls_before else events
-        if text:
-            self._fed.append(text)
         passed: list[Event] = []
         for event in events:
             if isinstance(event, ContentDelta):
@@ -293,7 +285,7 @@ class FallbackReader:
                     continue
             elif self._holding and (isinstance(event, ProblemFound) or self._is_argument(event)):
                 self._held.append(event)
-                if self._quotes_call and not self._may_be_calls(_text_of(event)):
+                if self._quotes_call and not self._may_be_calls(text_of(event)):
                     self._has_calls = True
                     passed.extend(self._release())
                 continue
@@ -380,7 +372,7 @@ class FallbackReader:
             # Whatever follows, the quoted calls were parts of an argument, and do not run.
             self._calls_before = -sum(isinstance(event, CallStart) for event in events)
             self._more_calls = -sum(isinstance(event, CallEnd) and event.complete for event in events)
-            texts = (event.text if isinstance(event, ContentDelta) else _text_of(event) for event in events)
+            texts = (event.text if isinstance(event, ContentDelta) else text_of(event) for event in events)
             self._content = [text for text in texts if text]
             return [ContentDelta(text) for text in self._content]
         return events
@@ -392,6 +384,10 @@ class FallbackReader:
 
     def finish(self) -> tuple[Sequence[Event], int]:
         """Return the calls of the message or the content that was kept back, and by how many calls there are more."""
+        events, more_calls = self._finish()
+        return [*self._unread.pass_on(events), *self._unread.problems()], more_calls
+
+    def _finish(self) -> tuple[Sequence[Event], int]:
         if self._has_calls:
             return (), self._more_calls
         if not self._has_text and self._holding:
@@ -405,19 +401,19 @@ class FallbackReader:
                 return self._release(), self._more_calls
             if events := self._of_a_format():
                 return events, sum(isinstance(event, CallEnd) for event in events)
-        text = "".join(self._content)
-        places = list(find_calls(text, self._tools))
-        counting = [calls for calls in places if self._prose and calls.is_meant and not self._beside.answering]
-        if counting:
-            return self._amid_prose(text, counting), sum(len(calls.calls) for calls in counting)
-        return [*self._release(), *self._broken(), *self._problems(text, places)], self._more_calls
+        if self._prose and not self._beside.answering:
+            text = "".join(self._content)
+            places = [place for place in calls_in_text(text, self._options, self._tools) if place.is_meant]
+            if places:
+                return self._amid_prose(text, places), sum(len(place.calls) for place in places)
+        return [*self._release(), *self._broken()], self._more_calls
 
     def _broken(self) -> list[Event]:
         """Return a problem if a call to a known tool began without markers that cannot be read."""
         reader = self._known
         if reader is None or not reader.broken:
             return []
-        return self._quotations("malformed", [reader.broken], _MALFORMED % reader.error)
+        return [self._unread.problem("malformed", reader.broken, _MALFORMED % reader.error)]
 
     def _of_a_format(self) -> Sequence[Event]:
         """Return the calls of a message in a form that is not searched for inside other text."""
@@ -432,7 +428,7 @@ class FallbackReader:
         if rest := reading.behind + reading.cut:
             events.append(ContentDelta(rest))
         if reading.cut:
-            events.extend(self._quotations("truncated", [reading.cut], _CUT))
+            events.append(self._unread.problem("truncated", reading.cut, _CUT))
         return events
 
     def _amid_prose(self, text: str, counting: Sequence[EmbeddedCalls]) -> list[Event]:
@@ -447,23 +443,6 @@ class FallbackReader:
             pos = place.end
         events.append(ContentDelta(text[pos:]))
         return [event for event in events if not isinstance(event, ContentDelta) or event.text]
-
-    def _problems(self, text: str, places: Sequence[EmbeddedCalls]) -> list[Event]:
-        """Return a problem for each call that the text makes, though it does not count."""
-        shown = [text[place.start : place.end] for place in places if place.is_meant]
-        return self._quotations("call_in_prose", shown, _NOT_RUN)
-
-    def _quotations(self, kind: ProblemKind, quoted: Sequence[str], message: str) -> list[Event]:
-        """Return a problem for each of these pieces of the content, which are in order."""
-        fed = "".join(self._fed) if quoted else ""
-        end = len(fed)
-        problems: list[Event] = []
-        # From the end, since reasoning that quotes the same call comes before the content.
-        for raw in reversed(quoted):
-            position = fed.rfind(raw, 0, end)
-            end = position if position >= 0 else end
-            problems.append(ProblemFound(Problem(kind, max(0, position), raw, message)))
-        return problems[::-1]
 
     def _call(self, index: int, read: ReadCall, confidence: float) -> Iterator[Event]:
         arguments = self._options.tools[read.name].fit(read.arguments)

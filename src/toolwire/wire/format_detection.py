@@ -130,7 +130,11 @@ class FormatDetector:
         self._events: list[Event] = []
         lookahead = _prepared.get(lambda: _lookahead(merged.formats, names), (merged,), names)
         self._content = ContentScanner(
-            self._merged.content, self._events.append, reasoning=options.reasoning_started, lookahead=lookahead
+            self._merged.content,
+            self._events.append,
+            reasoning=options.reasoning_started,
+            fences=options.fences,
+            lookahead=lookahead,
         )
         self._probes: list[MessageReader] = []
         self._reader: MessageReader | None = None

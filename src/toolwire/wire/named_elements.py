@@ -9,10 +9,12 @@ The whole message has to begin like this. Each call is read as if its tags were 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from toolwire.events import CallEnd, ContentDelta, Event, ProblemFound, call_events
 from toolwire.messages import ToolCall, call_id
+from toolwire.tools import ToolDefinition
 from toolwire.wire.block_reader import ReadOptions
 from toolwire.wire.formats.tool_tags import FORMAT
 from toolwire.wire.message_reader import MessageReader
@@ -22,9 +24,44 @@ _NAME = r"(?P<name>[A-Za-z_][-\w.]{0,255})"
 _LINE = rf"{_NAME}:?[ \t]{{0,9}}\n\s{{0,99}}(?=<)"
 _BEGINS = re.compile(rf"\s{{0,99}}{_LINE}", re.ASCII)
 _MAY_BEGIN = re.compile(rf"\s{{0,99}}(?:{_NAME}(?::?[ \t]{{0,9}}(?:\n\s{{0,99}})?)?)?\Z", re.ASCII)
+_ELEMENT = re.compile(r"<([A-Za-z_][-\w.]{0,255})[\s>]", re.ASCII)
 _NAMED = re.compile(rf"^[ \t]*{_LINE}", re.ASCII | re.MULTILINE)
 CONFIDENCE = 0.8
 """Confidence of a call that a format reads in text which the model did not write as that format does."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElementsPlace:
+    """The place of a tool's name with elements below it.
+
+    Attributes:
+        name: the tool.
+        start: where the line of the name begins.
+        begin, stop: where the elements begin, and where the last tag ends.
+        end: where the next name begins, or the text ends.
+        has_parameter: the first element is a declared parameter of the tool.
+    """
+
+    name: str
+    start: int
+    begin: int
+    stop: int
+    end: int
+    has_parameter: bool
+
+
+def places_of_elements(text: str, tools: Mapping[str, ToolDefinition]) -> list[ElementsPlace]:
+    """Return the places in a text where a known tool's name has elements below it."""
+    matches = [match for match in _NAMED.finditer(text) if match["name"] in tools]
+    places: list[ElementsPlace] = []
+    for index, match in enumerate(matches):
+        end = matches[index + 1].start() if index + 1 < len(matches) else len(text)
+        stop = text.rfind(">", match.end(), end) + 1
+        element = _ELEMENT.match(text, match.end())
+        declared = tools[match["name"]].shape.property_names
+        has_parameter = element is not None and element[1] in declared and stop > 0
+        places.append(ElementsPlace(match["name"], match.start(), match.end(), stop, end, has_parameter))
+    return places
 
 
 def recovered(call: ToolCall) -> ToolCall:
@@ -72,21 +109,26 @@ class NamedElements:
         if not (self.alive and self._begun):
             return []
         text = "".join(self._text)
-        places = [match for match in _NAMED.finditer(text) if match["name"] in self._options.tools]
-        ends = [*(place.start() for place in places[1:]), len(text)]
+        calls = 0
         events: list[Event] = []
-        for index, (place, end) in enumerate(zip(places, ends, strict=True)):
-            stop = text.rfind(">", place.end(), end) + 1
-            behind = text[stop:end] if text[stop:end].strip() else ""
-            call = self._call(place["name"], text[place.end() : stop], is_last=end == len(text) and not call_follows)
-            if call is None or (behind and (call_follows or end < len(text))):
+        for place in places_of_elements(text, self._options.tools):
+            behind = text[place.stop : place.end] if text[place.stop : place.end].strip() else ""
+            is_last = place.end == len(text) and not call_follows
+            if behind and not is_last:
                 return []
-            identifier = call_id(self._options.seed, index, call.name)
-            call = recovered(replace(call, raw=text[place.start() : stop], id=identifier))
-            events.extend(call_events(index, call))
+            call = self._call(place.name, text[place.begin : place.stop], is_last=is_last)
+            if call is not None:
+                identifier = call_id(self._options.seed, calls, call.name)
+                call = recovered(replace(call, raw=text[place.start : place.stop], id=identifier))
+                events.extend(call_events(calls, call))
+                calls += 1
+            elif place.has_parameter:
+                events.append(ContentDelta(text[place.start : place.stop]))  # a broken call beside others
+            else:
+                return []
             if behind:
                 events.append(ContentDelta(behind))
-        return events
+        return events if calls else []
 
     def _call(self, name: str, elements: str, *, is_last: bool) -> ToolCall | None:
         """Return the call that these elements make, or None if they make no call, or more parameters may follow."""

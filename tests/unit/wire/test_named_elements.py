@@ -123,3 +123,13 @@ def test_a_message_that_began_inside_reasoning_does_not_change_the_calls() -> No
     reader.feed("list_dir\n<path>a</path>")
     (call,) = [event.call for event in reader.finish() if isinstance(event, CallEnd)]
     assert (call.name, call.arguments) == ("list_dir", {"path": "a"})
+
+
+def test_a_broken_call_beside_another_one_is_content_and_a_problem() -> None:
+    broken, whole = "list_dir\n<path>a</path><other>b</other>\n", "read\n<path>b</path>\n</read>"
+    for text, position in ((broken + whole, 0), (f"{whole}\n{broken}", len(whole) + 1)):
+        response = check_chunking(text, format="auto", tools=[LIST, READ]).response
+        assert [(call.name, call.arguments) for call in response.tool_calls] == [("read", {"path": "b"})]
+        assert response.content.strip() == broken.strip()
+        assert [(problem.kind, problem.position) for problem in response.problems] == [("malformed", position)]
+    assert read(f"Name:\n{broken}{whole}")[0] == []

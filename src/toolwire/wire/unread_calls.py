@@ -1,0 +1,287 @@
+"""Calls to known tools that stay in the content of a message, and the problems that report them.
+
+What a model writes as a call is either read or reported. So once a message is over, its content is searched for calls
+that are in a code fence, amid prose, or beside calls of another format. None of them runs.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, groupby
+
+from toolwire.events import CallEnd, ContentDelta, Event, ProblemFound, ReasoningDelta
+from toolwire.messages import Problem, ProblemKind
+from toolwire.text.identity_cache import IdentityCache
+from toolwire.wire.block_reader import ReadOptions
+from toolwire.wire.compiled_format import compile_format
+from toolwire.wire.dialects import ReadCall
+from toolwire.wire.embedded import Doubts, EmbeddedCalls, FormatCall, find_calls
+from toolwire.wire.format_detection import FormatDetector
+from toolwire.wire.formats.react import FORMAT as REACT
+from toolwire.wire.formats.tool_tags import FORMAT as TOOL_TAGS
+from toolwire.wire.marker_sets import MarkerSet, marker_set
+from toolwire.wire.message_reader import MessageReader
+from toolwire.wire.named_elements import NamedElements, places_of_elements
+from toolwire.wire.prepared_tools import KnownTools
+from toolwire.wire.syntax import WireFormat
+
+_NOT_RUN = (
+    "A tool call is written amid prose, in a code fence or beside calls of another format, so it is only shown and did "
+    "not run."
+)
+_NOT_A_CALL = (
+    "The element <%s> is named after a tool, but does not contain the tool's parameters, so nothing ran. Write an "
+    "element for each parameter."
+)
+_MAX_FORMATS = 8
+"""Number of formats whose calls are found in one text: it is read once more for each."""
+_MARKUP = 5000
+"""Number of characters between two parts of a message: markers, and white space before them."""
+_TAG_NAME = r"[A-Za-z_][-\w.:]{0,255}"
+_TAG = re.compile(
+    rf"<(?:(?P<alone>{_TAG_NAME})\s[^<>]{{0,400}}=[^<>]{{0,400}}/>"
+    rf"|(?P<opens>{_TAG_NAME})(?:\s[^<>]{{0,400}})?>(?![ \t,.;:!?)\"'])"
+    rf"|/(?P<closes>{_TAG_NAME})\s{{0,400}}>)",
+    re.ASCII,
+)
+"""A tag, unless prose mentions it: a blank or a sign of punctuation is behind an opening tag then."""
+_HEADING = re.compile(r"^[ \t]*Action:", re.MULTILINE)
+
+_prepared = IdentityCache(16)
+
+
+def text_of(event: Event) -> str:
+    """Return the text that an event has taken from a message; that of a broken call stays content."""
+    match event:
+        case ContentDelta(text) | ReasoningDelta(text):
+            return text
+        case CallEnd(_, call, True):
+            return call.raw
+        case ProblemFound(problem) if problem.kind == "truncated" and problem.index is not None:
+            return problem.raw
+        case _:
+            return ""
+
+
+def _located(text: str, events: Iterable[Event]) -> Iterator[tuple[int, Event]]:
+    """Yield each event with the position of its text; between two of them there may be markers."""
+    pos = 0
+    for event in events:
+        part = text_of(event)
+        at = text.find(part, pos, pos + len(part) + _MARKUP)
+        if at >= 0:  # else several calls have one text
+            yield at, event
+            pos = at + len(part)
+        else:
+            yield pos, event
+
+
+# -- the search ----------------------------------------------------------------------------------------------------
+
+
+def calls_in_text(text: str, options: ReadOptions, tools: KnownTools) -> Iterator[EmbeddedCalls]:
+    """Yield the calls to known tools in a text, in any format or dialect, in order."""
+    inside = replace(options, fences=False, deltas=False, reasoning_started=False)
+    return find_calls(text, tools, list(_of_formats(text, inside, tools, 0, _MAX_FORMATS)))
+
+
+def _of_formats(
+    text: str, options: ReadOptions, tools: KnownTools, before: int, formats_left: int
+) -> Iterator[FormatCall]:
+    """Yield the calls that formats read in a text, of which `before` is the position in the whole text."""
+    formats, openers = _prepared.get(lambda: _searched(options.shared), (options.shared,))
+    found_calls = False
+    if "<" in text or openers.search(text, 0, True)[2]:
+        detector = FormatDetector(formats, options)
+        located = list(_located(text, [*detector.feed(text), *detector.finish()]))
+        found_calls = any(isinstance(event, CallEnd) and event.complete for _, event in located)
+    if not found_calls:
+        # These are prose to the detection of formats.
+        if _HEADING.search(text):
+            reader = MessageReader(REACT, options)
+            yield from _calls(_located(text, [*reader.feed(text), *reader.finish()]), tools, before)
+        for place in places_of_elements(text, tools.definitions):
+            elements = NamedElements(options)
+            elements.feed(text[place.start : place.stop])
+            yield from _calls(_located(text[place.start : place.stop], elements.finish()), tools, before + place.start)
+        return
+    for is_content, group in groupby(located, lambda part: isinstance(part[1], ContentDelta)):
+        parts = list(group)
+        if not is_content:
+            yield from _calls(parts, tools, before)
+        elif formats_left > 1:
+            start = parts[0][0]
+            stop = parts[-1][0] + len(text_of(parts[-1][1]))
+            yield from _of_formats(text[start:stop], options, tools, before + start, formats_left - 1)
+
+
+def _calls(located: Iterable[tuple[int, Event]], tools: KnownTools, before: int) -> Iterator[FormatCall]:
+    for start, event in located:
+        if isinstance(event, CallEnd) and event.complete and event.call.name in tools.definitions:
+            call = event.call
+            read = ReadCall(call.name, call.arguments, call.repairs, call.raw, call.format)
+            yield FormatCall(before + start, before + start + len(call.raw), read)
+
+
+def _searched(formats: Iterable[WireFormat]) -> tuple[tuple[WireFormat, ...], MarkerSet]:
+    """Return the formats to search for in content, and the markers with which their calls begin."""
+    marked = tuple(wire for wire in formats if wire.detected and wire.markers)
+    openers = frozenset(opener for wire in marked for opener in compile_format(wire).detected)
+    return (*marked, TOOL_TAGS), marker_set(openers, any(wire.nocase for wire in marked))
+
+
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """A call in a text that is not read.
+
+    Attributes:
+        start, end: its place in the text.
+        tool: the tool that an element is named after; "" for a call that could be read elsewhere.
+        is_meant: nothing shows that the text only mentions it.
+    """
+
+    start: int
+    end: int
+    tool: str
+    is_meant: bool
+
+
+def _unread_calls(text: str, options: ReadOptions, tools: KnownTools) -> list[_Unread]:
+    """Return the calls in a text and the elements named after tools that should have been calls, in order."""
+    unread = [_Unread(place.start, place.end, "", place.is_meant) for place in calls_in_text(text, options, tools)]
+    if "<" not in text:
+        return unread
+    spans = _Spans((place.start, place.end) for place in unread)
+    doubts = Doubts(text)
+    behind = 0
+    for start, end, tool in sorted(_elements(text, tools)):
+        if start >= behind and not spans.overlap(start, end):
+            unread.append(_Unread(start, end, tool, not doubts.about(start, end)))
+            behind = end
+    return sorted(unread, key=lambda place: place.start)
+
+
+def _elements(text: str, tools: KnownTools) -> Iterator[tuple[int, int, str]]:
+    """Yield the places of all elements that look like calls to known tools, and the tools' names."""
+    opened: dict[str, int] = {}
+    for tag in _TAG.finditer(text):
+        name = tag[tag.lastgroup or 0]
+        if name not in tools.definitions:
+            continue
+        if tag["alone"]:
+            yield tag.start(), tag.end(), name
+        elif tag["opens"]:
+            opened.setdefault(name, tag.start())
+        elif name in opened:
+            yield opened.pop(name), tag.end(), name
+    for place in places_of_elements(text, tools.definitions):
+        if place.has_parameter:
+            yield place.start, place.stop, place.name
+
+
+def _is_all(text: str, unread: Sequence[_Unread]) -> bool:
+    """Return whether a text is nothing but elements named after tools that are not calls."""
+    ends = [0, *(place.end for place in unread)]
+    starts = [*(place.start for place in unread), len(text)]
+    beside = (text[end:start] for end, start in zip(ends, starts, strict=True))
+    return all(place.tool for place in unread) and not "".join(beside).strip()
+
+
+class _Spans:
+    """Parts of a text, to find out whether another one overlaps any of them."""
+
+    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
+        ordered = sorted(spans)
+        self._starts = [start for start, _ in ordered]
+        self._ends = list(accumulate((end for _, end in ordered), max))
+
+    def overlap(self, start: int, end: int) -> bool:
+        """Return whether one of them overlaps this part."""
+        before = bisect_left(self._starts, end)
+        return before > 0 and self._ends[before - 1] > start
+
+
+# -- problems ------------------------------------------------------------------------------------------------------
+
+
+class _Content:
+    """A part of the content that nothing but problems interrupts.
+
+    Attributes:
+        pieces: its pieces, each with the index of its event.
+        text: all of it.
+    """
+
+    def __init__(self, pieces: Sequence[tuple[int, str]]) -> None:
+        self._indexes = [index for index, _ in pieces]
+        self._ends = list(accumulate(len(text) for _, text in pieces))
+        self.text = "".join(text for _, text in pieces)
+
+    def position(self, at: int, positions: Sequence[int]) -> int:
+        """Return the position in the message of a character of the text, from those of all events."""
+        piece = bisect_right(self._ends, at)
+        return positions[self._indexes[piece]] + at - (self._ends[piece - 1] if piece else 0)
+
+
+class UnreadCalls:
+    """The text of a message and what became of it, to report the calls in its content once the message is over.
+
+    Args:
+        options: the settings.
+        tools: the known tools.
+    """
+
+    def __init__(self, options: ReadOptions, tools: KnownTools) -> None:
+        self._options = options
+        self._tools = tools
+        self._fed: list[str] = []
+        self._events: list[Event] = []
+
+    def add(self, text: str) -> None:
+        """Take the next piece of the message."""
+        self._fed.append(text)
+
+    def pass_on(self, events: Sequence[Event]) -> Sequence[Event]:
+        """Take what a part of the message was read as, and return it."""
+        self._events.extend(events)
+        return events
+
+    def problem(self, kind: ProblemKind, raw: str, message: str) -> ProblemFound:
+        """Return a problem about a piece of the content, which is the last one of this text."""
+        return ProblemFound(Problem(kind, max(0, "".join(self._fed).rfind(raw)), raw, message))
+
+    def problems(self) -> list[Event]:
+        """Return a problem for each call in the content that nothing else reports, in order."""
+        unread = [(part, _unread_calls(part.text, self._options, self._tools)) for part in self._contents()]
+        if not any(place.is_meant for _, places in unread for place in places):
+            return []
+        positions = [at for at, _ in _located("".join(self._fed), self._events)]
+        problems = (event.problem for event in self._events if isinstance(event, ProblemFound))
+        reported = _Spans((problem.position, problem.position + len(problem.raw)) for problem in problems)
+        is_all = all(_is_all(part.text, places) for part, places in unread)
+        events: list[Event] = []
+        for part, place in ((part, place) for part, places in unread for place in places):
+            at = part.position(place.start, positions)
+            if not place.is_meant or reported.overlap(at, at + place.end - place.start):
+                continue
+            raw = part.text[place.start : place.end]
+            problem = Problem("call_in_prose", at, raw, _NOT_RUN)
+            if is_all:
+                message = _NOT_A_CALL % place.tool + self._options.hint(TOOL_TAGS, place.tool)
+                problem = Problem("malformed", at, raw, message)
+            events.append(ProblemFound(problem))
+        return events
+
+    def _contents(self) -> Iterator[_Content]:
+        pieces: list[tuple[int, str]] = []
+        for index, event in enumerate(self._events):
+            if isinstance(event, ContentDelta):
+                pieces.append((index, event.text))
+            elif pieces and not isinstance(event, ProblemFound):
+                yield _Content(pieces)
+                pieces = []
+        if pieces:
+            yield _Content(pieces)

@@ -1,0 +1,200 @@
+"""A call to a known tool is read or reported, in whatever format, fence or company it is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.property.laws import check_chunking
+
+import toolwire
+from toolwire.messages import ParsedResponse, ToolCall
+from toolwire.wire import FORMATS
+from toolwire.wire.unread_calls import _Spans
+
+TOOLS: list[dict[str, Any]] = [
+    {
+        "name": "get_weather",
+        "parameters": {
+            "type": "object",
+            "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+            "required": ["city"],
+        },
+    },
+    {
+        "name": "find_hotel",
+        "parameters": {
+            "type": "object",
+            "properties": {"place": {"type": "string"}, "stars": {"type": "integer"}},
+            "required": ["place"],
+        },
+    },
+]
+WEATHER = ToolCall("get_weather", {"city": "Paris", "days": 3})
+HOTEL = ToolCall("find_hotel", {"place": "Rome", "stars": 4})
+HERMES = '<tool_call>{"name": "find_hotel", "arguments": {"place": "Oslo"}}</tool_call>'
+OBJECT = '{"name": "find_hotel", "arguments": {"place": "Oslo"}}'
+ELEMENT = "<find_hotel><place>Oslo</place></find_hotel>"
+
+WRITTEN = {
+    wire.name: tuple(toolwire.render_calls([call], format=wire.name, tools=TOOLS) for call in (WEATHER, HOTEL))
+    for wire in FORMATS
+    if wire.blocks
+} | {
+    "python_calls": ('get_weather(city="Paris", days=3)', 'find_hotel(place="Rome", stars=4)'),
+    "call_strings": ("""['get_weather(city="Paris", days=3)']""", """['find_hotel(place="Rome", stars=4)']"""),
+    "call_objects": ('{"tool": "get_weather", "args": {"city": "Paris"}}', '{"tool": "find_hotel", "place": "Rome"}'),
+    "name_as_key": ('{"get_weather": {"city": "Paris"}}', '{"find_hotel": {"place": "Rome"}}'),
+    "name_then_json": ('get_weather\n{"city": "Paris"}', 'find_hotel\n{"place": "Rome"}'),
+    "named_elements": (
+        "get_weather\n<city>Paris</city>\n<days>3</days>",
+        "find_hotel\n<place>Rome</place>\n<stars>4</stars>",
+    ),
+    "json_in_tag": ('<get_weather>{"city": "Paris"}</get_weather>', '<find_hotel>{"place": "Rome"}</find_hotel>'),
+    "yaml_in_tag": ("<get_weather>\ncity: Paris\n</get_weather>", "<find_hotel>\nplace: Rome\n</find_hotel>"),
+    "attributes": ('<get_weather city="Paris"/>', '<find_hotel place="Rome"/>'),
+}
+
+
+def read(text: str, **options: Any) -> ParsedResponse:
+    return toolwire.parse(text, tools=TOOLS, **options)
+
+
+def kinds(text: str, **options: Any) -> list[str]:
+    return [problem.kind for problem in read(text, **options).problems]
+
+
+def _texts(first: str, second: str) -> Iterator[tuple[str, int]]:
+    """Yield texts with calls in them, and how many."""
+    yield first, 1
+    yield f"```\n{first}\n```", 1
+    yield f"Let me look that up now.\n\n{first}", 1
+    yield f"Let me look that up now.\n\n```\n{first}\n```\n", 1
+    yield f"Let me look that up now.\n\n```json\n{first}\n```\nDone.", 1
+    yield f"{first}\n\nand now the other one:\n\n{second}", 2
+    yield f"```json\n{first}\n```\nAnd then the hotel.\n```json\n{second}\n```\n", 2
+    for other in (HERMES, OBJECT, f"[{OBJECT}]", '[find_hotel(place="Oslo")]', ELEMENT):
+        yield f"{first}\n{other}", 2
+        yield f"{other}\n{first}", 2
+
+
+@pytest.mark.parametrize("form", WRITTEN)
+@pytest.mark.parametrize("format", ["auto", "hermes", "pythonic"])
+def test_each_call_is_read_or_reported(form: str, format: str) -> None:
+    for text, count in _texts(*WRITTEN[form]):
+        response = read(text, format=format, fallback="whole_message")
+        # An unclosed fence hides what is behind it, and one problem reports all of that.
+        hidden = any(problem.kind == "hidden_by_fence" for problem in response.problems)
+        assert hidden or len(response.tool_calls) + len(response.problems) >= count, (text, response)
+
+
+@pytest.mark.parametrize("form", WRITTEN)
+def test_a_problem_is_at_the_place_of_its_call(form: str) -> None:
+    first, second = WRITTEN[form]
+    for text in (
+        f"{HERMES}\n{first}",
+        f"<think>{first}</think>\n{HERMES} Now the rest.\n```\n{first}\n```\n{HERMES}\nAnd:\n```\n{second}\n```\nDone.",
+    ):
+        response = check_chunking(text, format="auto", tools=TOOLS).response
+        assert response.problems or len(response.tool_calls) == 2  # formats with the same wrapper read each other's
+        for problem in response.problems:
+            assert text[problem.position : problem.position + len(problem.raw)] == problem.raw
+        assert {problem.position for problem in response.problems}.isdisjoint(range(text.find("</think>")))
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "I will look at the weather.",
+        "<town>Paris</town>",
+        '["Paris"]',
+        "\n<debug/>\n",
+        "\n- city Paris\n",
+    ],
+)
+def test_an_element_of_a_tool_that_is_no_call_is_malformed(inside: str) -> None:
+    text = f"<get_weather>{inside}</get_weather>"
+    response = check_chunking(text, format="auto", tools=TOOLS).response
+    (problem,) = response.problems
+    assert (response.content, response.tool_calls) == (text, ())
+    assert (problem.kind, problem.position, problem.raw) == ("malformed", 0, text)
+    assert "<get_weather> is named after a tool" in problem.message
+    assert "<city>" in problem.message.partition("is written like this")[2]  # the example
+    assert kinds(f"{text}\n{text}\n") == ["malformed"] * 2
+
+
+def test_amid_prose_such_an_element_is_only_shown() -> None:
+    text = "<get_weather>I look.</get_weather>"
+    assert kinds(f"So: {text} now.") == ["call_in_prose"]
+    assert kinds(f"{text}\n{HERMES}\nso.") == ["call_in_prose"]
+    assert kinds(f"{text}\n{HERMES}\n{text}") == ["malformed"] * 2
+    assert kinds("Now `<get_weather city='Paris'/>` then.") == ["call_in_prose"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Write <get_weather> and end with </get_weather>, please.",
+        "Use `<get_weather/>` for that.",
+        "<get_weathers>Paris</get_weathers>",
+        "<city>Paris</city>",
+        "</get_weather> <get_weather>",
+        "get_weather\n<b>Paris</b>",
+        "The action:\nAction: look it up\nAction Input: none",
+        f"For example, this would be the call:\n```\n{HERMES}\n```\n",
+        f"I cannot call a tool. It would be\n```\n{HERMES}\n```\n",
+        "For example:\n<get_weather>Paris</get_weather>",
+        f"<tool_response>\n```\n{HERMES}\n```\n</tool_response>",
+        '```\n<tool_call>{"name": "unknown", "arguments": {}}</tool_call>\n```',
+    ],
+)
+def test_a_mention_is_not_reported(text: str) -> None:
+    response = check_chunking(text, format="auto", tools=TOOLS).response
+    assert (response.content, response.tool_calls, response.problems) == (text, (), ())
+
+
+def test_a_call_is_reported_once() -> None:
+    assert kinds(f"Now:\n```\n{HERMES}") == ["hidden_by_fence"]
+    assert kinds('<tool_call>{"name": "find_hotel", "arguments": {"place": 1, "place": 2}}</tool_call>') == [
+        "malformed"
+    ]
+    assert kinds(f"Now:\n```\n{HERMES}\n{HERMES}\n```\nDone.") == ["call_in_prose"] * 2
+    nested = "<get_weather>\n<find_hotel>a</find_hotel>\n</get_weather>"
+    assert kinds(nested) == ["malformed"]
+
+
+def test_a_call_in_an_argument_of_a_call_is_not_reported() -> None:
+    text = f"Now: `get_weather(city='{HERMES}')` then."
+    (problem,) = read(text).problems
+    assert problem.raw == f"get_weather(city='{HERMES}')"
+
+
+def test_without_a_fallback_nothing_more_is_searched_for() -> None:
+    assert kinds(f"Now:\n```\n{HERMES}\n```\nDone.", format="hermes") == []
+    assert kinds(f"Now:\n```\n{HERMES}\n```\nDone.", fallback="none") == []
+
+
+def test_the_level_embedded_reads_formats_in_fences_too() -> None:
+    text = "Now:\n```xml\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n</function>\n```\nDone."
+    response = check_chunking(text, format="auto", tools=TOOLS, fallback="embedded").response
+    (call,) = response.tool_calls
+    assert (call.name, call.arguments, call.format) == ("get_weather", {"city": "Paris"}, "qwen3_coder")
+    assert (call.confidence, call.repairs) == (0.4, ("fallback",))
+    assert (response.content, response.problems) == ("Now:\nDone.", ())
+    assert kinds(text) == ["call_in_prose"]
+
+
+def test_many_formats_beside_each_other_are_reported() -> None:
+    forms = ("hermes", "qwen3_coder", "forge_xml", "mistral_args", "anthropic_xml", "deepseek_v3_1", "kimi_k2")
+    response = read("\n".join(WRITTEN[form][0] for form in forms))
+    assert [call.format for call in response.tool_calls] == ["hermes"] * 2
+    assert [problem.kind for problem in response.problems] == ["call_in_prose"] * 5
+
+
+def test_parts_of_a_text_overlap() -> None:
+    spans = _Spans([(5, 7), (0, 20), (30, 31)])
+    assert [spans.overlap(*part) for part in ((0, 1), (19, 21), (20, 30), (30, 31), (29, 31), (31, 40))] == [
+        True, True, False, True, True, False,
+    ]  # fmt: skip
+    assert not _Spans([]).overlap(0, 9)
