@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from toolwire.agent.model_pool import LOCAL, Models
@@ -15,6 +17,8 @@ from toolwire.config.gateway_tables import STORE, GatewayModelTable, GatewayTabl
 from toolwire.config.tables import Configuration, ModelProfile, Tools, load_configuration
 from toolwire.gateway.aiohttp_transport import AiohttpTransport
 from toolwire.gateway.model_loading import ANY_MODEL, load_models
+from toolwire.gateway.model_table import ModelTable
+from toolwire.gateway.reloading import reload_models
 from toolwire.gateway.serving import ServerOptions, new_event_loop, serve
 from toolwire.gateway.state_store import IN_MEMORY, opened_store
 
@@ -41,7 +45,7 @@ def serve_file(path: Path) -> None:
         ConfigurationError: the file cannot be used, or the server cannot listen.
         ProviderError: a model on this machine cannot be loaded.
     """
-    _run(load_configuration(path))
+    _run(load_configuration(path), path)
 
 
 def serve_backend(options: BackendOptions, host: str, port: int) -> None:
@@ -66,17 +70,18 @@ def store_url(table: GatewayTable) -> str:
     return os.environ.get(STORE, "").strip() or table.store
 
 
-def _run(configuration: Configuration) -> None:
+def _run(configuration: Configuration, path: Path | None = None) -> None:
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(_serve(configuration))
+        runner.run(_serve(configuration, path))
 
 
-async def _serve(configuration: Configuration) -> None:
+async def _serve(configuration: Configuration, path: Path | None) -> None:
     table = configuration.gateway
     keys = tuple(key.strip() for key in os.environ.get(KEYS, "").split(",") if key.strip())
     options = ServerOptions(
         table.host,
         table.port,
+        reuse_port=table.reuse_port,
         keys=keys,
         virtual_keys=table.virtual_keys,
         hosts=table.hosts,
@@ -90,11 +95,31 @@ async def _serve(configuration: Configuration) -> None:
         url = IN_MEMORY
 
     def ready(url: str) -> None:
-        say(f"toolwire: serving at {url} (OpenAI: {url}/v1, others: {url})", "")
+        _report(f"serving at {url} (OpenAI: {url}/v1, others: {url})")
 
     async with (
         AiohttpTransport() as transport,
         Models(load=load_local, transport=transport) as models,
         opened_store(url) as store,
     ):
-        await serve(await load_models(configuration, models), options, store=store, ready=ready)
+        served = await load_models(configuration, models)
+        async with AsyncExitStack() as stack:
+            if path is not None:
+                load = partial(_load_again, path, configuration, models)
+                watching = asyncio.create_task(reload_models(path, served, load, _report))
+                stack.callback(watching.cancel)
+            await serve(served, options, store=store, ready=ready)
+
+
+async def _load_again(path: Path, configuration: Configuration, models: Models) -> ModelTable:
+    """Return the models of a file that has changed, and say what else of the gateway's table would need a restart."""
+    changed = load_configuration(path)
+    fields = GatewayTable.model_fields.keys() - {"models"}
+    before, after = configuration.gateway, changed.gateway
+    if names := [name for name in sorted(fields) if getattr(before, name) != getattr(after, name)]:
+        _report(f"{path}: {', '.join(names)} of [gateway] count after a restart")
+    return await load_models(changed, models)
+
+
+def _report(message: str) -> None:
+    say(f"toolwire: {message}", "")

@@ -76,6 +76,7 @@ class GatewayTable(BaseModel, extra="forbid", frozen=True):
     Attributes:
         host: the address it listens on.
         port: the port.
+        reuse_port: whether several gateways may listen on the port; the system spreads connections over them.
         hosts: further names that requests may give as the host.
         origins: origins of web pages that may send requests.
         max_body: maximum size of a request's body, in MiB.
@@ -90,6 +91,7 @@ class GatewayTable(BaseModel, extra="forbid", frozen=True):
 
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65535)] = PORT
+    reuse_port: bool = False
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     max_body: Annotated[int, Field(ge=1)] = 64

@@ -19,6 +19,7 @@ from toolwire.gateway.key_spending import KeySpending
 from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.questions import Question, tokens_of
 from toolwire.gateway.request_body import MAX_BODY, read_object
+from toolwire.gateway.upstream_health import UpstreamHealth
 
 MAX_MODEL_NAME = 500
 """Maximum length of the name of a model, in characters: names are looked for in patterns, and are remembered."""
@@ -39,12 +40,14 @@ class Services:
         max_body: maximum size of a request's body, in bytes.
         spending: counts what keys use; None if no key is limited.
         responses: the stored answers of the Responses API; None if none are stored.
+        health: remembers which backends fail.
     """
 
     models: ModelTable
     max_body: int = MAX_BODY
     spending: KeySpending | None = None
     responses: StoredResponses | None = None
+    health: UpstreamHealth = field(default_factory=UpstreamHealth)
 
 
 @dataclass(slots=True)
@@ -130,6 +133,7 @@ class ClientCall:
             GatewayFailure: no model answers, and nothing has been sent.
         """
         served = self.model(question.model)
+        upstreams = self.services.health.in_order(served, question.model)
         key, spending = self.requester.key, self.services.spending
         async with AsyncExitStack() as stack:
             if key is not None and key.allowances and spending is not None:
@@ -137,4 +141,4 @@ class ClientCall:
                 question.observers.append(meter.observe)
                 await stack.enter_async_context(spending.charged(key, question, served, meter))
             async with until_gone(self.receive):
-                await (answer_stream if question.stream else answer_whole)(question, served.in_order(), self.reply)
+                await (answer_stream if question.stream else answer_whole)(question, upstreams, self.reply)

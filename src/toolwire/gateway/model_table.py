@@ -68,11 +68,20 @@ class ServedModel:
 
 
 class ModelTable:
-    """All models of a gateway; names without `*` come first, then patterns in their order."""
+    """All models of a gateway; names without `*` come first, then patterns in their order.
+
+    Attributes:
+        rejected: why newer models are not used, in words for everybody; "" if there are none.
+    """
 
     def __init__(self, models: Sequence[ServedModel]) -> None:
+        self.rejected = ""
         self._exact: Mapping[str, ServedModel] = {model.name: model for model in models if not model.is_pattern}
         self._patterns = [model for model in models if model.is_pattern]
+
+    def replace(self, other: ModelTable) -> None:
+        """Offer the models of another table from now on."""
+        self._exact, self._patterns, self.rejected = other._exact, other._patterns, ""
 
     async def list(self) -> list[ServedModel]:
         """Return the models that clients can choose: those with a name, else those that the backends have.

@@ -87,8 +87,9 @@ async def refuse_websocket(call: ClientCall) -> None:
 
 
 async def say_hello(call: ClientCall) -> None:
-    """Answer a client that looks whether anything is here."""
-    await call.send_json({"status": "ok"})
+    """Answer a client that looks whether anything is here, and say whether the configuration is the newest."""
+    rejected = call.services.models.rejected
+    await call.send_json({"status": "ok", **({"configuration": rejected} if rejected else {})})
 
 
 GET = ("GET", "HEAD")

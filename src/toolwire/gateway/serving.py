@@ -35,6 +35,7 @@ class ServerOptions:
     Attributes:
         host: the address it listens on.
         port: the port; 0 for any that is free.
+        reuse_port: whether several servers may listen on the port.
         keys: the keys that clients may send, without limits.
         virtual_keys: whether clients may send the keys in the store. Without these and `keys`, no key is required,
             which only a loopback address allows.
@@ -47,6 +48,7 @@ class ServerOptions:
 
     host: str = "127.0.0.1"
     port: int = PORT
+    reuse_port: bool = False
     keys: tuple[str, ...] = field(default=(), repr=False)
     virtual_keys: bool = False
     hosts: tuple[str, ...] = ()
@@ -93,7 +95,7 @@ async def serve(
     own_store = open_store(IN_MEMORY) if store is None else None
     store = store or own_store
     assert store is not None
-    listener = listen(options.host, options.port)
+    listener = listen(options.host, options.port, reuse_port=options.reuse_port)
     port = listener.getsockname()[1]
     # With a key, requests may come under any name: a page that has no key gets nothing.
     hosts = frozenset() if needs_key else own_hosts(options.host, port) | {name.lower() for name in options.hosts}

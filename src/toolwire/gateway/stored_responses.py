@@ -1,4 +1,4 @@
-"""Stored answers of the Responses API: conversations that go on by `previous_response_id`, and answers read again."""
+"""Stored answers of the Responses API, which later requests continue by `previous_response_id` or read again."""
 
 from __future__ import annotations
 

@@ -23,20 +23,25 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Return a socket that listens on an address; port 0 stands for any that is free.
+def listen(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
+    """Return a socket that listens on an address.
+
+    Args:
+        host: the address.
+        port: the port; 0 for any that is free.
+        reuse_port: whether other sockets may listen there too, so that the system spreads connections over them.
 
     Raises:
         ConfigurationError: it cannot listen there.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listener = socket.create_server((host, port), family=family)
+        listener = socket.create_server((host, port), family=family, reuse_port=reuse_port)
         # Connections inherit this. Without it, the second small write waits for the peer's delayed acknowledgement,
         # about 40 ms; asyncio sets it only on sockets that name their protocol, which these do not.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
-    except (OSError, OverflowError) as error:
+    except (OSError, OverflowError, ValueError) as error:  # a ValueError where the system cannot share ports
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigurationError(f"cannot listen on {host} port {port}: {reason}") from error
 
