@@ -100,8 +100,6 @@ class ToolValue(XmlText):
             self._write("".join(self._held_line).lstrip())
         elif self._held_space and not self.missing and (self._verbatim or not self._decode):
             self._write("".join(self._held_space))
-        self._held_line.clear()
-        self._held_space.clear()
 
     def _put_trimmed(self, text: str) -> None:
         # Only what ends the value shows whether white space at its end belongs to it.

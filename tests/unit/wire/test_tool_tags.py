@@ -194,6 +194,31 @@ def test_text_without_tags_is_the_only_parameter_that_is_read(key: str) -> None:
             assert [call.arguments for call in response.tool_calls] == [{key: text}] * counts
 
 
+def test_markup_in_text_without_tags_is_text_at_any_depth() -> None:
+    text = f"x {'<b>' * 200} y </i> z"
+    assert calls(f"<send>{text}</send>") == [("send", {"message": text})]
+
+
+def test_a_closing_tag_that_is_repeated_is_a_repair() -> None:
+    text = "<read_file><path>a</path></path><limit>1</limit></limit></read_file>"
+    (call,) = check_chunking(text, format="tool_tags", tools=TOOLS).response.tool_calls
+    assert (call.arguments, call.repairs) == ({"path": "a", "limit": 1}, ("extra_close",))
+    assert calls(text, repair="none") == []
+
+
+def test_a_parameter_that_is_given_twice_makes_no_call() -> None:
+    for repeated in ("<path>a</path><path>b</path>", "<path>a</path><limit>1</limit><path>a</path>"):
+        response = check_chunking(f"<read_file>{repeated}</read_file>", format="tool_tags", tools=TOOLS).response
+        assert (response.tool_calls, [call.arguments["path"] for call in response.incomplete]) == ((), ["a"])
+        assert "the parameter 'path' is given twice" in response.problems[0].message
+
+
+@pytest.mark.parametrize("end", [">", " x=1>", "\n>", "\t>", "\r>"])
+def test_a_missing_closing_tag_is_not_supplied_behind_the_tag_of_another_parameter(end: str) -> None:
+    assert calls(f"<write_file><path>a</path><content>x <path{end} y</write_file>") == []
+    assert calls(f"<write_file><path>a</path><content>x <other{end} y</write_file>") != []
+
+
 @pytest.mark.parametrize("key", ["command", "code", "path"])
 def test_text_without_tags_is_never_what_a_tool_runs(key: str) -> None:
     tools = [_tool("tell", **{key: "string"})]
