@@ -124,6 +124,7 @@ class ContentScanner(Leaf):
             text: the text.
             heads_line: it begins a line, as a fence has to.
         """
+        self._closing_fence = ""
         if not self.reasoning:
             fence = text[:3] if text[:3] in FENCES else ""
             marker = fence or text[:1]

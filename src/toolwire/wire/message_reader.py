@@ -266,9 +266,9 @@ class MessageReader:
                 yield from self._rest_of_broken(block, text)
         except EndOfText:
             self._end_cut(reader)
-            self._leave_block(committed=reader.committed, heading=not reader.marked and reader.reported)
+            self._leave_block(reader, heads_line=heads_line)
             raise
-        self._leave_block(committed=reader.committed, heading=not reader.marked and reader.reported, fence=reader.fence)
+        self._leave_block(reader, heads_line=heads_line)
 
     def _rest_of_broken(self, block: Block, text: str) -> Control:
         """Read on up to the end of a broken call's text, so that no call is read in the strings that it contains."""
@@ -277,17 +277,21 @@ class MessageReader:
             with contextlib.suppress(EndOfText):
                 yield rest
 
-    def _leave_block(self, *, committed: bool, heading: bool = False, fence: str = "") -> None:
+    def _leave_block(self, reader: NodeReader, *, heads_line: bool) -> None:
         """Turn the text that the block did not use into content."""
-        rest = self._raw.take() if self._raw is not None else ""
+        rest = reader.raw.take()
         self._raw = None
-        if (self._block_called or (heading and committed)) and self._content.reasoning:
+        heading = not reader.marked and reader.reported
+        if (self._block_called or (heading and reader.committed)) and self._content.reasoning:
             self._content.leave_reasoning()
-        if not (committed or self._block_called or self._state.probing):
+        if not (reader.committed or self._block_called or self._state.probing):
             # The block's opener may also be a marker around content, which is dropped elsewhere too.
             drops = [drop for drop in self._state.compiled.content.drops if rest.startswith(drop)]
             rest = rest.removeprefix(max(drops, key=len, default=""))
-        self._content.add_content(rest, fence=fence)
+        if reader.fence and rest.startswith(reader.fence):  # it shows something else than a call, and hides calls
+            self._content.add_rejected_block(rest, heads_line=heads_line)
+        else:
+            self._content.add_content(rest, fence=reader.fence)
 
     @property
     def _block_called(self) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.property.laws import check_chunking
 
@@ -40,3 +42,26 @@ def test_a_broken_call_stays_whole_in_the_content(format: str, text: str) -> Non
         assert (response.content, response.tool_calls) == (before + text, ())
         assert [(problem.kind, problem.position) for problem in response.problems] == [("malformed", len(before))]
         assert [call.name for call in response.incomplete] == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("format", "fence", "call"),
+    [
+        ("smolagents_code", "```py\nx = 1", "<code>\nf(a=1)\n</code>"),
+        ("smolagents_code", "```python\nprint('f')", "<code>\nf(a=1)\n</code>"),
+        ("gemma4", "```tool_code\nx = 1", "<|tool_call>call:f{a:1}<tool_call|>"),
+        ("gemma4", "```tool_code\nf(x)", "<|tool_call>call:f{a:1}<tool_call|>"),
+        ("gemma_tool_code", "```tool_code\nx = 1", "```tool_code\nf(a=1)\n```"),
+    ],
+)
+@pytest.mark.parametrize("before", ["", "See:\n"])
+def test_a_fence_that_shows_something_else_than_a_call_hides_calls(
+    format: str, fence: str, call: str, before: str
+) -> None:
+    options: dict[str, Any] = {"format": format, "tools": TOOLS, "fallback": "none"}
+    if not call.startswith("```"):
+        shown = check_chunking(f"{before}{fence}\n{call}\n```\n", **options).response
+        assert (shown.tool_calls, shown.content) == ((), f"{before}{fence}\n{call}\n```\n")
+    behind = check_chunking(f"{before}{fence}\n```\nNow:\n{call}", **options).response
+    assert [made.arguments for made in behind.tool_calls] == [{"a": 1}]
+    assert behind.content == f"{before}{fence}\n```\nNow:\n"
