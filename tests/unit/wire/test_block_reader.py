@@ -37,3 +37,21 @@ def test_repeated_closing_markers_are_markup(closers: str) -> None:
     text = f'<tool_call>{{"name": "f", "arguments": {{}}}}{closers}Done.'
     response = check_chunking(text, format="hermes", tools=TOOLS).response
     assert ([call.name for call in response.tool_calls], response.content.strip()) == (["f"], "Done.")
+
+
+@pytest.mark.parametrize("repair", ["safe", "none"])
+@pytest.mark.parametrize(("name", "reads"), [("f", True), ("g", False), ("F", None)])
+def test_a_name_alone_in_a_wrapper_has_to_be_a_known_tools(name: str, reads: bool | None, repair: str) -> None:
+    text = f"<tool_call>{name}</tool_call>"
+    response = check_chunking(text, format="hermes", tools=TOOLS, repair=repair).response
+    reads = repair == "safe" if reads is None else reads
+    assert [call.name for call in response.tool_calls] == ["f"] * reads
+    assert response.content == ("" if reads else text)
+
+
+def test_closing_markers_of_other_blocks_are_markup_only_behind_a_call_without_markers() -> None:
+    call = '{"name": "f", "arguments": {}}'
+    response = check_chunking(f"{call}</tool_call> Done.", format="auto", tools=TOOLS).response
+    assert ([made.name for made in response.tool_calls], response.content.strip()) == (["f"], "Done.")
+    response = check_chunking(f"[TOOL_CALLS][{call}]</tool_call>", format="mistral_json", tools=TOOLS).response
+    assert ([made.name for made in response.tool_calls], response.content) == (["f"], "</tool_call>")

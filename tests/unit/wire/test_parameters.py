@@ -116,6 +116,40 @@ def test_a_parameter_that_is_given_twice_makes_no_call(parameters: list[tuple[st
 
 
 @pytest.mark.parametrize(
+    ("mark", "key", "text", "value", "repairs"),
+    [
+        ("true", "b", "5", "5", ()),
+        ("true", "any", "[1]", "[1]", ()),
+        ("true", "a", "5", 5, ("coerced",)),
+        ("true", "a", "x", "x", ()),
+        ("false", "a", "5", 5, ()),
+        ("false", "any", '"5"', "5", ()),
+        ("false", "b", "5", 5, ()),
+        ("false", "b", "[1]", [1], ()),
+        ("false", "a", '"5"', 5, ("coerced",)),
+        ("false", "b", "no JSON", "no JSON", ()),
+    ],
+)
+def test_a_mark_says_how_a_value_is_written_and_the_schema_refines_it(
+    mark: str, key: str, text: str, value: Any, repairs: tuple[str, ...]
+) -> None:
+    opener = f'<｜DSML｜invoke name="f"><｜DSML｜parameter name="{key}" string="{mark}">'
+    call = f"{opener}{text}</｜DSML｜parameter></｜DSML｜invoke>"
+    (made,) = check_chunking(call, format="deepseek_dsml", tools=TOOLS).response.tool_calls
+    assert (made.arguments, made.repairs) == ({key: value}, repairs)
+
+
+@pytest.mark.parametrize(("attribute", "reads"), [("", True), (' x="1"', False), (' name="a"', False)])
+def test_an_attribute_of_an_element_that_has_none_makes_no_call(attribute: str, reads: bool) -> None:
+    """It may be the name of the parameter, whose element is then not named after it."""
+    call = f"<invoke><tool_name>f</tool_name><parameters><b{attribute}>y</b></parameters></invoke>"
+    text = f"<function_calls>{call}</function_calls>"
+    response = check_chunking(text, format="anthropic_xml", tools=TOOLS).response
+    assert [made.arguments for made in response.tool_calls] == ([{"b": "y"}] if reads else [])
+    assert reads or "the element <b> has attributes" in response.problems[0].message
+
+
+@pytest.mark.parametrize(
     ("cut", "arguments"),
     [
         ("<a>", {}),

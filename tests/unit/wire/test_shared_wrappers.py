@@ -110,6 +110,7 @@ _WRAP, _MAYBE, _NAME_END, _JSON = Lit("<w>"), Lit("<o>", need="optional"), Lit("
     ("own", "extended"),
     [
         ((_WRAP, Call((Lit("["), Name()))), (_WRAP, OneOf(((Call((Lit("["), Name())),), (_JSON,))))),
+        ((Call((_WRAP, Name())),), (_WRAP, OneOf(((Call((Name(),)),), (_JSON,))))),
         ((Call((_WRAP, Name(), _NAME_END)),), (_WRAP, OneOf(((Call((Name(), _NAME_END)),), (_JSON,))))),
         ((Many((_WRAP, Call((Name(),)))),), (Many((_WRAP, OneOf(((Call((Name(),)),), (_JSON,))))),)),
         ((_MAYBE, _WRAP, Call((Name(),))), (_MAYBE, _WRAP, OneOf(((Call((Name(),)),), (_JSON,))))),
@@ -124,8 +125,25 @@ def test_shapes_of_others_follow_the_own_one_behind_its_opener(
     """A shape that begins like the own one, or like one that was added before, would never be read."""
     wire = WireFormat("own", blocks=(own,))
     others = [WireFormat(name, blocks=((_WRAP, _JSON),)) for name in ("one", "two")]
-    others.append(WireFormat("strict", blocks=((_WRAP, Lit("<z>"), _JSON),), strict=True))
+    hidden: list[dict[str, Any]] = [{"strict": True}, {"markers": False}, {"detected": False}]
+    others += [WireFormat("hidden", blocks=((_WRAP, Lit("<z>"), _JSON),), **options) for options in hidden]
     assert with_shared_shapes(wire, (wire, *others)).blocks == (extended or own,)
+
+
+def test_a_name_without_a_mark_of_its_own_has_to_be_a_known_tools_in_foreign_wrappers() -> None:
+    end = Lit("</w>", need="forgiven")
+    wire = WireFormat("own", blocks=((_WRAP, _JSON),))
+    known = Call((Name(known=True), _NAME_END))
+    for shape, expected in (
+        ((Call((Name(), _NAME_END)), end), (known, end)),
+        (
+            (OneOf(((Call((Name(), _NAME_END)),), (Lit("<z>"), _JSON))), end),
+            (OneOf(((known,), (Lit("<z>"), _JSON))), end),
+        ),
+        ((Lit("<z>"), Call((Name(), _NAME_END)), end), (Lit("<z>"), Call((Name(), _NAME_END)), end)),
+    ):
+        other = WireFormat("other", blocks=((_WRAP, *shape),))
+        assert with_shared_shapes(wire, (other,)).blocks == ((_WRAP, OneOf(((_JSON,), expected))),)
 
 
 @pytest.mark.parametrize(
