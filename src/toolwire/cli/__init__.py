@@ -30,6 +30,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "sessions": "List and delete the stored conversations of ask --session and chat --session.",
     "serve": "Serve any model to clients of any API: OpenAI, Responses, Anthropic, Gemini, Ollama.",
     "keys": "Make, list and revoke the keys of the gateway's clients.",
+    "inspect": "Show recorded requests, runs or test rows in the inspector, on a page on this machine.",
     "check": "Ask a model's endpoint a few small questions, and say whether it follows its API.",
     "init": "Write a commented TOML file: profiles of the available models, agents, and a policy.",
     "mcp": "Use the tools of MCP servers, and serve tools to MCP clients.",

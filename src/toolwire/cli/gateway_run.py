@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,56 +13,55 @@ from toolwire.agent.model_pool import LOCAL, Models
 from toolwire.cli.agent_options import DEFAULT_MODEL
 from toolwire.cli.console import say
 from toolwire.cli.open_agent import load_local
+from toolwire.cli.serve_command import BackendOptions
 from toolwire.config.gateway_tables import STORE, GatewayModelTable, GatewayTable
 from toolwire.config.tables import Configuration, ModelProfile, Tools, load_configuration
+from toolwire.errors import ConfigurationError
 from toolwire.gateway.aiohttp_transport import AiohttpTransport
 from toolwire.gateway.model_loading import ANY_MODEL, load_models
 from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.reloading import reload_models
 from toolwire.gateway.serving import ServerOptions, new_event_loop, serve
 from toolwire.gateway.state_store import IN_MEMORY, opened_store
+from toolwire.inspector.inspector import InspectorOptions
+from toolwire.runtime.local_http import is_loopback
 
 KEYS = "TOOLWIRE_GATEWAY_KEYS"
 """The environment variable with the keys that clients may send, separated by commas."""
+INSPECTOR_KEY = "TOOLWIRE_INSPECTOR_KEY"
+"""The environment variable with the key of the inspector; a random one without it, on a loopback address."""
 _PROFILE = "model"
 
 
-@dataclass(frozen=True, slots=True)
-class BackendOptions:
-    """The options of the command that name the backend; see the command."""
-
-    url: str = ""
-    api: str = ""
-    model: str = ""
-    key_env: str = ""
-    text_format: str = ""
-
-
-def serve_file(path: Path) -> None:
+def serve_file(path: Path, inspect: bool | None = None) -> None:
     """Serve the models of a file.
+
+    Args:
+        path: the file.
+        inspect: whether there is an inspector; None if the file says so.
 
     Raises:
         ConfigurationError: the file cannot be used, or the server cannot listen.
         ProviderError: a model on this machine cannot be loaded.
     """
-    _run(load_configuration(path), path)
+    _run(load_configuration(path), inspect, path)
 
 
-def serve_backend(options: BackendOptions, host: str, port: int) -> None:
+def serve_backend(options: BackendOptions, host: str, port: int, inspect: bool | None = None) -> None:
     """Serve one backend, or without options a model on this machine; see `serve_file` for the errors."""
-    is_remote = bool(options.url or options.api)
+    is_remote = bool(options.backend or options.api)
     name = options.model or (ANY_MODEL if is_remote else DEFAULT_MODEL)
     profile = ModelProfile(
-        provider=options.api or ("openai_compatible" if options.url else LOCAL),
+        provider=options.api or ("openai_compatible" if options.backend else LOCAL),
         model=name,
-        url=options.url,
+        url=options.backend,
         key_env=options.key_env,
         tools=Tools(definition_format=options.text_format or None),
     )
     # Clients ask for several models, and all of them are this one.
     models = {name: GatewayModelTable(profile=_PROFILE) for name in dict.fromkeys((name, ANY_MODEL))}
     table = GatewayTable(host=host, port=port, models=models)
-    _run(Configuration(profiles={_PROFILE: profile}, gateway=table))
+    _run(Configuration(profiles={_PROFILE: profile}, gateway=table), inspect)
 
 
 def store_url(table: GatewayTable) -> str:
@@ -70,14 +69,15 @@ def store_url(table: GatewayTable) -> str:
     return os.environ.get(STORE, "").strip() or table.store
 
 
-def _run(configuration: Configuration, path: Path | None = None) -> None:
+def _run(configuration: Configuration, inspect: bool | None, path: Path | None = None) -> None:
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(_serve(configuration, path))
+        runner.run(_serve(configuration, inspect, path))
 
 
-async def _serve(configuration: Configuration, path: Path | None) -> None:
+async def _serve(configuration: Configuration, inspect: bool | None, path: Path | None) -> None:
     table = configuration.gateway
     keys = tuple(key.strip() for key in os.environ.get(KEYS, "").split(",") if key.strip())
+    inspector = _inspector_options(table, inspect)
     options = ServerOptions(
         table.host,
         table.port,
@@ -89,6 +89,7 @@ async def _serve(configuration: Configuration, path: Path | None) -> None:
         max_body=table.max_body << 20,
         response_seconds=table.response_days * 86_400,
         grace=table.grace,
+        inspector=inspector,
     )
     url = store_url(table)
     if not (url or table.virtual_keys):
@@ -96,6 +97,10 @@ async def _serve(configuration: Configuration, path: Path | None) -> None:
 
     def ready(url: str) -> None:
         _report(f"serving at {url} (OpenAI: {url}/v1, others: {url})")
+        if inspector is not None:
+            # A key that the user has chosen is not shown.
+            key = "" if os.environ.get(INSPECTOR_KEY) else f"?key={inspector.key}"
+            _report(f"inspector at {url}/inspector{key}")
 
     async with (
         AiohttpTransport() as transport,
@@ -123,3 +128,21 @@ async def _load_again(path: Path, configuration: Configuration, models: Models) 
 
 def _report(message: str) -> None:
     say(f"toolwire: {message}", "")
+
+
+def _inspector_options(table: GatewayTable, inspect: bool | None) -> InspectorOptions | None:
+    """Return what the inspector keeps, and its key; None for no inspector.
+
+    Raises:
+        ConfigurationError: others could see the inspector, and it has no key of its own.
+    """
+    is_enabled = table.inspector.enabled if inspect is None else inspect
+    is_local = is_loopback(table.host)
+    if is_enabled is False or (is_enabled is None and not is_local):
+        return None
+    key = os.environ.get(INSPECTOR_KEY, "").strip()
+    if not key and not is_local:
+        raise ConfigurationError(f"an inspector beyond loopback needs a key: set {INSPECTOR_KEY}")
+    limits = table.inspector
+    options = InspectorOptions(content=limits.content, exchanges=limits.exchanges, memory=limits.memory)
+    return replace(options, key=key) if key else options

@@ -21,7 +21,7 @@ def takes_options(kind: type) -> Callable[[Callable[..., None]], Callable[..., N
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
         def run(**values: Any) -> None:
-            options = kind(**{name: values.pop(name) for name in names})
+            options = kind(**{name: values.pop(name) for name in names if name in values})
             command(options=options, **values)
 
         parameters: list[inspect.Parameter] = []

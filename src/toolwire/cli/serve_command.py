@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from toolwire._surface import needs_extra
 from toolwire.cli.console import CliError
+from toolwire.cli.option_groups import takes_options
 from toolwire.config.gateway_tables import PORT
 
 EXAMPLES = """Examples:
@@ -23,29 +25,41 @@ toolwire serve --config toolwire.toml
 
 Without options, a model on this machine answers. Point a client's base URL to the address that is shown: the server
 speaks OpenAI Chat Completions and Responses, Anthropic Messages, Gemini, and Ollama. On an address beyond loopback it
-needs keys: set TOOLWIRE_GATEWAY_KEYS to them, separated by commas."""
+needs keys: set TOOLWIRE_GATEWAY_KEYS to them, separated by commas. The inspector shows each request on a page; beyond
+loopback it needs --inspect, and its own key in TOOLWIRE_INSPECTOR_KEY."""
 
 
-def serve(
-    config: Annotated[Path | None, typer.Option(help="TOML file with the tables gateway and profiles.")] = None,
-    backend: Annotated[str, typer.Option(help="Base URL of the server that answers.")] = "",
-    api: Annotated[str, typer.Option(help="API of the server that answers.")] = "",
-    model: Annotated[str, typer.Option(help="Name of the model; any name that a client asks for without it.")] = "",
-    key_env: Annotated[str, typer.Option(help="Environment variable with the key for the backend.")] = "",
+@dataclass(frozen=True, slots=True)
+class BackendOptions:
+    """The options that name the server that answers; see `takes_options`."""
+
+    backend: Annotated[str, typer.Option(help="Base URL of the server that answers.")] = ""
+    api: Annotated[str, typer.Option(help="API of the server that answers.")] = ""
+    model: Annotated[str, typer.Option(help="Name of the model; any name that a client asks for without it.")] = ""
+    key_env: Annotated[str, typer.Option(help="Environment variable with the key for the backend.")] = ""
     text_format: Annotated[
         str,
         typer.Option("--format", "-f", help="Wire format of tools in the prompt, for a model without fields."),
-    ] = "",
+    ] = ""
+
+
+@takes_options(BackendOptions)
+def serve(
+    options: BackendOptions,
+    config: Annotated[Path | None, typer.Option(help="TOML file with the tables gateway and profiles.")] = None,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = PORT,
+    inspect: Annotated[
+        bool | None, typer.Option("--inspect/--no-inspect", help="Show each request on a page, at /inspector.")
+    ] = None,
 ) -> None:
     """Serve any model to clients of any API: OpenAI, Responses, Anthropic, Gemini, Ollama."""
-    if config is not None and (backend or api or model or key_env or text_format):
+    if config is not None and options != BackendOptions():
         raise CliError("--config names the models: leave out --backend, --api, --model, --key-env and --format")
     with needs_extra("toolwire serve", "gateway"):
-        from toolwire.cli.gateway_run import BackendOptions, serve_backend, serve_file
+        from toolwire.cli.gateway_run import serve_backend, serve_file
 
     if config is not None:
-        serve_file(config)
+        serve_file(config, inspect)
     else:
-        serve_backend(BackendOptions(backend, api, model, key_env, text_format), host, port)
+        serve_backend(options, host, port, inspect)

@@ -70,6 +70,22 @@ class GatewayModelTable(BaseModel, extra="forbid", frozen=True):
         return tuple(self.shares) or (self.profile or name,)
 
 
+class GatewayInspectorTable(BaseModel, extra="forbid", frozen=True):
+    """The inspector of the gateway.
+
+    Attributes:
+        enabled: whether there is one; by default on a loopback address alone.
+        content: whether the content of requests and answers is kept; otherwise names and figures are.
+        exchanges: maximum number of requests that are kept.
+        memory: maximum size of all of them, in MiB.
+    """
+
+    enabled: bool | None = None
+    content: bool = True
+    exchanges: Annotated[int, Field(ge=1)] = 1_000
+    memory: Annotated[int, Field(ge=1)] = 64
+
+
 class GatewayTable(BaseModel, extra="forbid", frozen=True):
     """The gateway: its address, who may use it, and its models.
 
@@ -86,6 +102,7 @@ class GatewayTable(BaseModel, extra="forbid", frozen=True):
         response_days: days for which answers of the Responses API are stored, unless a request says `store = false`; 0
             to store none.
         virtual_keys: whether clients need a key of `toolwire keys`.
+        inspector: the page that shows what happened to each request.
         models: the models, by the names that clients ask for; each profile under its own name without it.
     """
 
@@ -99,6 +116,7 @@ class GatewayTable(BaseModel, extra="forbid", frozen=True):
     store: Annotated[str, AfterValidator(without_password)] = ""
     response_days: Annotated[float, Field(ge=0)] = 30
     virtual_keys: bool = False
+    inspector: GatewayInspectorTable = GatewayInspectorTable()
     models: dict[str, GatewayModelTable] = Field(default_factory=dict)
 
     def dangling(self, profiles: Container[str]) -> Iterator[tuple[list[str], str]]:

@@ -13,6 +13,7 @@ from toolwire.events import Event, collect, replay
 from toolwire.gateway.client_apis import ClientApi
 from toolwire.gateway.failures import INTERNAL, UNAVAILABLE, UNREACHABLE, GatewayFailure
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, Upstream
+from toolwire.inspector.recorded_exchange import Exchange
 from toolwire.providers.parsing import AnswerReader
 
 Send = Callable[[Any], Awaitable[None]]
@@ -47,6 +48,8 @@ class Reply:
         self.ended = False
         self.tap: Callable[[bytes], Awaitable[None]] | None = None
         """Called with the bytes of a good answer before they are sent."""
+        self.exchange: Exchange | None = None
+        """Records the answer for the inspector; None if it is off."""
         self.stopping = False
         """True if the server ends this answer, so that the cancellation of its task means only that."""
 
@@ -57,6 +60,8 @@ class Reply:
         if self.tap is not None and status == 200:
             await self.tap(body)
         self.begun = self.ended = True
+        if self.exchange is not None:
+            self.exchange.replied(body, status)
         await self._send({"type": "http.response.start", "status": status, "headers": [*head, *self._headers]})
         await self._send({"type": "http.response.body", "body": body})
 
@@ -69,6 +74,8 @@ class Reply:
                 await self.tap(data)
             if not self.begun:
                 await self._begin(media_type)
+            if self.exchange is not None:
+                self.exchange.replied(data)
             await self._send({"type": "http.response.body", "body": data, "more_body": True})
         finally:
             self._sending = False
@@ -83,6 +90,8 @@ class Reply:
 
     async def _begin(self, media_type: str = "") -> None:
         self.begun = True
+        if self.exchange is not None:
+            self.exchange.status = 200
         kind = (media_type or self._client_api.stream_type).encode("latin-1")
         headers = [(b"content-type", kind), *_STREAM_HEADERS, *self._headers]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
@@ -174,6 +183,8 @@ def take_back_cancellation(reply: Reply) -> bool:
 
 async def _fail(question: Question, reply: Reply, failure: GatewayFailure) -> None:
     """End a stream that has begun with the API's own error; where its bytes are passed on, with its connection."""
+    if question.exchange is not None:
+        question.exchange.failure = str(failure)
     if not reply.ended:
         await reply.piece(question.client_api.api.write_error(str(failure)))
         await reply.end()
@@ -261,6 +272,8 @@ async def _first_answer(question: Question, upstreams: Iterator[Upstream], reply
                 answer = await stack.enter_async_context(upstream.open(question))
             except GatewayFailure as error:
                 failure = failure or error
+                if question.exchange is not None and question.exchange.attempts:
+                    question.exchange.attempts[-1].failure = str(error)
                 if reply.begun or not error.is_temporary:
                     raise
                 continue

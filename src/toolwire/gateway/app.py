@@ -15,15 +15,18 @@ from starlette.routing import Route, Router
 from toolwire.errors import StateError
 from toolwire.gateway.access import Access
 from toolwire.gateway.answering import ClientLeft, Receive, Reply, Send, server_ends, take_back_cancellation
-from toolwire.gateway.client_apis import CHAT, ClientApi
+from toolwire.gateway.client_apis import CHAT
 from toolwire.gateway.client_calls import ClientCall, Services
 from toolwire.gateway.failures import INTERNAL, NOT_FOUND, UNAVAILABLE, GatewayFailure
+from toolwire.gateway.inspection import RESENT, Resending, Resent, recording
 from toolwire.gateway.key_spending import KeySpending
 from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.request_body import MAX_BODY
-from toolwire.gateway.routes import ROUTES, Handle
+from toolwire.gateway.routes import ROUTES, Address
 from toolwire.gateway.state_store import StateStore
 from toolwire.gateway.stored_responses import StoredResponses
+from toolwire.inspector.inspector import Inspector
+from toolwire.inspector.inspector_app import ROOT, InspectorApp
 from toolwire.runtime.foreign_code import capture_errors
 
 RESPONSE_SECONDS = 30 * 86_400.0
@@ -41,6 +44,7 @@ class Gateway:
         max_body: maximum size of a request's body, in bytes.
         store: the state that it shares with other gateways; None if no key is limited and no response is stored.
         response_seconds: the time for which responses of the Responses API are stored; 0 to store none.
+        inspector: records requests, and shows them at `/inspector`; None for none.
     """
 
     def __init__(
@@ -51,25 +55,36 @@ class Gateway:
         max_body: int = MAX_BODY,
         store: StateStore | None = None,
         response_seconds: float = RESPONSE_SECONDS,
+        inspector: Inspector | None = None,
     ) -> None:
         self.access = access or Access()
+        self.inspector = inspector
         self.services = Services(models, max_body)
         if store is not None:
             self.services.spending = KeySpending(store)
             self.services.responses = StoredResponses(store, response_seconds) if response_seconds else None
         self._answers: dict[asyncio.Task[Any], Reply] = {}
         routes = [
-            Route(path, _Endpoint(self, route.client_api, route.handle), methods=list(route.methods))
-            for route in ROUTES
-            for path in route.paths
+            Route(path, _Endpoint(self, route), methods=list(route.methods)) for route in ROUTES for path in route.paths
         ]
-        self._router = Router(routes, redirect_slashes=False, default=_Endpoint(self, CHAT, _nothing))
+        self._router = Router(routes, redirect_slashes=False, default=_Endpoint(self, NOTHING))
+        self._inspector_app: InspectorApp | None = None
+        if inspector is not None:
+            inspector.resend = Resending(self._router).send
+            inspector.list_models = self._model_names
+            self._inspector_app = InspectorApp(inspector, hosts=self.access.hosts, origins=self.access.origins)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Handle one connection of ASGI."""
         if scope["type"] != "http":
             return
+        if self._inspector_app is not None and f"{scope['path']}/".startswith(f"{ROOT}/"):
+            await self._inspector_app(scope, receive, send)
+            return
         await self._router(scope, receive, send)
+
+    async def _model_names(self) -> list[str]:
+        return [model.name for model in await self.services.models.list()]
 
     @contextmanager
     def answering(self, reply: Reply) -> Iterator[None]:
@@ -93,16 +108,21 @@ async def _nothing(call: ClientCall) -> None:
     raise GatewayFailure(NOT_FOUND, "there is nothing at this address")
 
 
+NOTHING = Address((), CHAT, _nothing)
+
+
 class _Endpoint:
     """The application behind one route: access is checked, and failures are reported in the API's own form."""
 
-    def __init__(self, gateway: Gateway, client_api: ClientApi, handle: Handle) -> None:
+    def __init__(self, gateway: Gateway, address: Address) -> None:
         self._gateway = gateway
-        self._client_api = client_api
-        self._handle = handle
+        self._client_api = address.client_api
+        self._handle = address.handle
+        self._is_recorded = gateway.inspector is not None and address.asks_model
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        id = secrets.token_hex(12)
+        resent: Resent | None = scope.get(RESENT)
+        id = resent.id if resent is not None else secrets.token_hex(12)
         reply = Reply(send, self._client_api, ((b"x-request-id", id.encode()),))
         headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
         query = scope["query_string"].decode("latin-1")
@@ -110,8 +130,14 @@ class _Endpoint:
         call = ClientCall(self._gateway.services, self._client_api, path, headers, query, receive, reply, id)
         with capture_errors() as captured, self._gateway.answering(reply):
             try:
-                call.requester = await self._gateway.access.admit(headers, query)
-                await self._handle(call)
+                if resent is None:
+                    call.requester = await self._gateway.access.admit(headers, query)
+                if self._is_recorded:
+                    assert self._gateway.inspector is not None
+                    with recording(self._gateway.inspector, call, scope["path"], resent):
+                        await self._handle(call)
+                else:
+                    await self._handle(call)
             except GatewayFailure as failure:
                 await self._refuse(reply, failure)
             except StateError as error:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolwire.errors import DefinitionError
@@ -20,6 +21,7 @@ from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.questions import Question, tokens_of
 from toolwire.gateway.request_body import MAX_BODY, read_object
 from toolwire.gateway.upstream_health import UpstreamHealth
+from toolwire.inspector.recorded_exchange import Exchange
 
 MAX_MODEL_NAME = 500
 """Maximum length of the name of a model, in characters: names are looked for in patterns, and are remembered."""
@@ -64,6 +66,7 @@ class ClientCall:
         reply: the response.
         id: the id of the request.
         requester: the client that sent it.
+        exchange: records the request for the inspector; None if it is off.
     """
 
     services: Services
@@ -75,6 +78,7 @@ class ClientCall:
     reply: Reply
     id: str
     requester: Requester = field(default_factory=Requester)
+    exchange: Exchange | None = field(default=None, repr=False)
 
     async def models(self) -> list[ServedModel]:
         """Return the models that the client may ask."""
@@ -92,7 +96,11 @@ class ClientCall:
 
     async def body(self) -> dict[str, Any]:
         """Return the body as a JSON object; see `read_object` for the errors."""
-        return await read_object(self.receive, self.headers, self.services.max_body)
+        body = await read_object(self.receive, self.headers, self.services.max_body)
+        if self.exchange is not None:
+            length = self.headers.get("content-length", "")
+            self.exchange.asked(body, int(length) if length.isdecimal() else 0)
+        return body
 
     async def send_json(self, value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         """Send a JSON value as the whole response."""
@@ -124,7 +132,11 @@ class ClientCall:
         if stream is None:
             stream = request.stream if "stream" in body else self.client_api.streams_by_default
         created = int(time.time())
-        return Question(self.id, self.client_api, body, request, self.headers, model, stream, created)
+        question = Question(self.id, self.client_api, body, request, self.headers, model, stream, created)
+        if self.exchange is not None:
+            self.exchange.model, self.exchange.stream, self.exchange.notes = model, stream, question.notes
+            question.exchange = self.exchange
+        return question
 
     async def answer(self, question: Question) -> None:
         """Send the answer of a model.
@@ -140,5 +152,13 @@ class ClientCall:
                 meter = AnswerMeter(tokens_of(question.request))
                 question.observers.append(meter.observe)
                 await stack.enter_async_context(spending.charged(key, question, served, meter))
+            if self.exchange is not None:
+                stack.callback(_price, self.exchange, question, served)
             async with until_gone(self.receive):
                 await (answer_stream if question.stream else answer_whole)(question, upstreams, self.reply)
+
+
+def _price(exchange: Exchange, question: Question, served: ServedModel) -> None:
+    """Record where the prices of the answer are found; they are looked up when a user looks."""
+    if question.answered_by is not None:
+        exchange.prices = partial(served.prices_of, question.answered_by, question.model)

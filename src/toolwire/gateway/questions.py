@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from toolwire.agent.prices import ModelPrices
 from toolwire.events import Event
 from toolwire.gateway.client_apis import ClientApi
+from toolwire.inspector.recorded_exchange import Exchange
 from toolwire.providers.request import ChatRequest, Notes, estimate_tools
 from toolwire.text.tokens import estimate_message_tokens, estimate_tokens
 
@@ -32,6 +33,7 @@ class Question:
         observers: called with the events of the answer, in the groups in which they arrive. They must be quick, because
             the client waits for them. The events of an answer that is passed on are read only for them.
         answered_by: the backend that answers; None as long as none does.
+        exchange: records the request for the inspector; None if it is off.
     """
 
     id: str
@@ -45,6 +47,7 @@ class Question:
     notes: Notes = field(default_factory=Notes)
     observers: list[Callable[[Sequence[Event]], None]] = field(default_factory=list, repr=False)
     answered_by: Upstream | None = None
+    exchange: Exchange | None = field(default=None, repr=False)
 
     def observe(self, events: Sequence[Event]) -> None:
         """Show events of the answer to the observers."""

@@ -44,6 +44,11 @@ class Address(NamedTuple):
     handle: Handle
     methods: tuple[str, ...] = ("POST",)
 
+    @property
+    def asks_model(self) -> bool:
+        """True if requests are answered by a model; only these are shown by the inspector."""
+        return self.handle in (generate, generate_gemini, ollama_generate, create_response)
+
 
 def with_version(path: str) -> tuple[str, ...]:
     """Return a path with and without `/v1`: the base URL of some clients lacks it."""
@@ -70,7 +75,7 @@ async def generate_gemini(call: ClientCall) -> None:
 
 async def ollama_generate(call: ClientCall) -> None:
     """Answer a request to complete a prompt, as a conversation of one message."""
-    body = await call.body()
+    body = dict(await call.body())
     prompt = body.pop("prompt", "")
     if not isinstance(prompt, str):
         raise GatewayFailure(INVALID, "the prompt must be text")

@@ -18,6 +18,7 @@ from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.request_body import MAX_BODY
 from toolwire.gateway.state_store import IN_MEMORY, StateStore, open_store
 from toolwire.gateway.virtual_keys import VirtualKeys
+from toolwire.inspector.inspector import Inspector, InspectorOptions
 from toolwire.runtime.local_http import is_loopback, listen, own_hosts, run_server, url_of
 
 GRACE = 30
@@ -44,6 +45,7 @@ class ServerOptions:
         max_body: maximum size of a request's body, in bytes.
         response_seconds: the time for which responses of the Responses API are stored; 0 to store none.
         grace: seconds that running answers have to finish when the server ends.
+        inspector: what the inspector keeps of each request, and its key; None for no inspector.
     """
 
     host: str = "127.0.0.1"
@@ -56,6 +58,7 @@ class ServerOptions:
     max_body: int = MAX_BODY
     response_seconds: float = RESPONSE_SECONDS
     grace: int = GRACE
+    inspector: InspectorOptions | None = None
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
@@ -92,6 +95,8 @@ async def serve(
         raise ConfigurationError(
             f"anyone who reaches {options.host} could use this server: set a key, or listen on 127.0.0.1"
         )
+    if options.inspector is not None and not options.inspector.key:
+        raise ConfigurationError("the inspector needs a key")
     own_store = open_store(IN_MEMORY) if store is None else None
     store = store or own_store
     assert store is not None
@@ -102,7 +107,12 @@ async def serve(
     origins = frozenset(f"http://{host}" for host in own_hosts(options.host, port)) | frozenset(options.origins)
     access = Access(options.keys, hosts, origins, VirtualKeys(store) if options.virtual_keys else None)
     gateway = Gateway(
-        models, access=access, max_body=options.max_body, store=store, response_seconds=options.response_seconds
+        models,
+        access=access,
+        max_body=options.max_body,
+        store=store,
+        response_seconds=options.response_seconds,
+        inspector=None if options.inspector is None else Inspector(options.inspector),
     )
     try:
         await _run(gateway, listener, options, ready)
@@ -121,6 +131,8 @@ class _Server(uvicorn.Server):
         self._grace = grace
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._gateway.inspector is not None:
+            self._gateway.inspector.close()
         timer = asyncio.get_running_loop().call_later(self._grace, self._gateway.end_answers)
         try:
             await super().shutdown(sockets)

@@ -14,6 +14,8 @@ from toolwire.events import Event, replay
 from toolwire.gateway.client_tools import ClientTools
 from toolwire.gateway.failures import INVALID, UNREACHABLE, GatewayFailure, backend_failure
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question
+from toolwire.inspector.recorded_exchange import BackendAttempt
+from toolwire.messages import Message
 from toolwire.models.backends import Backend, StreamOptions
 from toolwire.providers.parsing import AnswerReader, merge_text
 from toolwire.providers.request import result_texts
@@ -34,10 +36,12 @@ class _BackendRequest:
 
     Attributes:
         request: the request for the backend.
+        attempt: records the answer for the inspector; None if it is off.
     """
 
     def __init__(self, question: Question, kind: str) -> None:
         self.question = question
+        self.attempt: BackendAttempt | None = None
         is_same = question.client_api.api.kind == kind
         self._tools = None if is_same else ClientTools(question.request, question.notes)
         self.request = question.request if self._tools is None else self._tools.request
@@ -95,13 +99,21 @@ class ApiUpstream:
                 )
         except ToolwireError as error:
             raise GatewayFailure(INVALID, str(error)) from error
+        attempt: BackendAttempt | None = None
+        if question.exchange is not None:
+            text_format = self._text_format(question) or ""
+            attempt = question.exchange.attempt(self.name, self._client.api.name, model, text_format, body)
+            backend_request.attempt = attempt
         try:
             async with self._client.open(body, model=model, stream=question.stream) as answer:
+                if attempt is not None:
+                    attempt.answered(answer.status, passed=passed and answer.good)
                 if not answer.good:
                     raise await self._refused(answer)
                 if passed:
                     media_type = answer.headers.get("content-type", "application/json")
-                    yield PassedAnswer(media_type, limited(answer.body, MAX_STREAM, answer.status))
+                    pieces = limited(answer.body, MAX_STREAM, answer.status)
+                    yield PassedAnswer(media_type, pieces if attempt is None else attempt.passing(pieces))
                 else:
                     yield EventAnswer((self._streamed if question.stream else self._whole)(answer, backend_request))
         except (ProviderError, ConfigurationError) as error:
@@ -110,13 +122,23 @@ class ApiUpstream:
     async def _streamed(self, answer: HttpAnswer, backend_request: _BackendRequest) -> AsyncIterator[Sequence[Event]]:
         reads_text = self._text_format(backend_request.question) is not None
         reader = AnswerReader(self._client.api, reads_text=reads_text, **self._text_options(backend_request))
+        attempt = backend_request.attempt
         async for piece in limited(answer.body, MAX_STREAM, answer.status):
-            if events := reader.feed(piece):
-                yield backend_request.restore(events)
-        yield backend_request.restore(reader.finish())
+            events = reader.feed(piece)
+            if events:
+                events = list(backend_request.restore(events))
+            if attempt is not None:
+                attempt.arrived(piece, events)
+            if events:
+                yield events
+        events = list(backend_request.restore(reader.finish()))
+        if attempt is not None:
+            attempt.arrived(b"", events)
+        yield events
 
     async def _whole(self, answer: HttpAnswer, backend_request: _BackendRequest) -> AsyncIterator[Sequence[Event]]:
-        data = json_of(await answer.read())
+        body = await answer.read()
+        data = json_of(body)
         if not isinstance(data, dict):
             raise GatewayFailure(UNREACHABLE, f"{self.name} did not answer with a JSON object")
         response = self._client.api.decode_response(
@@ -125,7 +147,10 @@ class ApiUpstream:
         events = replay(response)
         if self._text_format(backend_request.question) is not None:
             events = merge_text(events, **self._text_options(backend_request))
-        yield backend_request.restore(list(events))
+        restored = list(backend_request.restore(list(events)))
+        if backend_request.attempt is not None:
+            backend_request.attempt.arrived(body, restored)
+        yield restored
 
     def _text_format(self, question: Question) -> str | None:
         """Return the format in which calls in the text of an answer are read; None for none."""
@@ -175,7 +200,13 @@ class TextUpstream:
     @asynccontextmanager
     async def open(self, question: Question) -> AsyncGenerator[Answer]:
         """See `Upstream`."""
-        options = StreamOptions(id_seed=question.id, notes=question.notes)
+        written: list[str] | None = None
+        prompt: list[Message] | None = None
+        attempt: BackendAttempt | None = None
+        if question.exchange is not None:
+            written, prompt = [], []
+            attempt = question.exchange.attempt(self.name, "", self._backend.model, self._backend.format, prompt)
+        options = StreamOptions(id_seed=question.id, notes=question.notes, raw_text=written, prompt=prompt)
         try:
             backend_request = _BackendRequest(question, "")
         except ToolwireError as error:
@@ -190,9 +221,18 @@ class TextUpstream:
             except ToolwireError as error:
                 raise GatewayFailure(INVALID, str(error)) from error
 
+            def restored(event: Event) -> Sequence[Event]:
+                group = backend_request.restore((event,))
+                if attempt is not None and written is not None:
+                    attempt.wrote(written, group)
+                return group
+
+            if attempt is not None:
+                attempt.answered(0, passed=False)
+
             async def grouped() -> AsyncIterator[Sequence[Event]]:
-                yield backend_request.restore((first,))
+                yield restored(first)
                 async for event in events:
-                    yield backend_request.restore((event,))
+                    yield restored(event)
 
             yield EventAnswer(grouped())

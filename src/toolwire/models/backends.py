@@ -51,6 +51,7 @@ class StreamOptions:
         extra_body, extra_headers: additions to the request; see `ModelOptions`.
         attempts: begins the attempt of one model, in a backend that may ask several; None if its reader can read the
             answer of one model only, to one request.
+        prompt: collects the messages of text that a text-only model is sent; None to discard them.
     """
 
     id_seed: str = ""
@@ -60,6 +61,7 @@ class StreamOptions:
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     attempts: Callable[[Backend], Attempt] | None = None
+    prompt: list[Message] | None = None
 
 
 class Attempt(Protocol):
@@ -252,6 +254,8 @@ class TextBackend:
         prompt = text_messages(
             request.messages, format=self.format, tools=tools, results=self._results, memo=options.memo
         )
+        if options.prompt is not None:
+            options.prompt.extend(prompt)
         has_usage, written = False, 0
         async with aclosing(self._source(prompt, **self._keywords_of(request, options))) as pieces:
             async for piece in pieces:
