@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -99,6 +101,18 @@ def test_trace_lists_runs(recorded: Path, capsys: pytest.CaptureFixture[str]) ->
     ]
     (only,) = map(json.loads, run(capsys, "trace", "--list", "--last", "1", "--json").splitlines())
     assert (only["id"], only["turns"]) == ("newer", 4)
+
+
+def test_trace_says_how_many_records_were_dropped(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "dropped" not in run(capsys, "trace") + run(capsys, "trace", "--list")
+    with closing(sqlite3.connect(recorded / "turns.db")) as connection, connection:
+        connection.executemany("INSERT INTO losses VALUES (?, ?, 1e12)", [("newer", 3), ("never begun", 4)])
+    why = "were dropped: too many at once, or the file could not be written\n"
+    assert f"3 records of this run {why}" in run(capsys, "trace")
+    assert "dropped" not in run(capsys, "trace", "older")
+    assert run(capsys, "trace", "--list").endswith(f"7 records in all runs {why}")
+    assert json.loads(run(capsys, "trace", "--json").splitlines()[0])["lost"] == 3
+    assert [json.loads(line)["lost"] for line in run(capsys, "trace", "--list", "--json").splitlines()] == [3, 0]
 
 
 def test_stats_count_per_model_and_format(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:

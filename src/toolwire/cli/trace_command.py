@@ -55,6 +55,8 @@ def trace(
     archive = open_archive()
     if list_runs:
         _list(archive.runs(last), json=json)
+        if not json and (lost := archive.lost()):
+            console().print(styled(_lost(lost, "in all runs"), "yellow"))
         return
     recorded_run = archive.run(run)
     if raw:
@@ -66,6 +68,7 @@ def trace(
                 **recorded_run.run,
                 "children": list(recorded_run.children),
                 "namesakes": list(recorded_run.namesakes),
+                "lost": recorded_run.lost,
             }
         )
         for message in recorded_run.messages.values():
@@ -148,8 +151,14 @@ def _show(recorded_run: Recorded) -> None:
     screen.print(
         _outcome_text(run), styled(_totals(run)), styled(f": {run['detail']}" if run["detail"] else ""), sep=""
     )
+    if recorded_run.lost:
+        screen.print(styled(_lost(recorded_run.lost, "of this run"), "yellow"))
     if recorded_run.children:
         screen.print(styled(f"runs inside it: {', '.join(recorded_run.children)}", "dim"))
+
+
+def _lost(records: int, where: str) -> str:
+    return f"{records} records {where} were dropped: too many at once, or the file could not be written"
 
 
 def _totals(run: Row) -> str:

@@ -86,6 +86,7 @@ class Recorded:
         messages: rows of the messages and tool definitions that its requests contain, by their numbers. The `request`
             of a turn lists these numbers, the tool definitions first. Messages that were deleted are missing.
         namesakes: if several runs began under its id, all of them, the oldest first.
+        lost: number of its records that were dropped; see `Recorder.lost`.
     """
 
     run: Row
@@ -93,6 +94,7 @@ class Recorded:
     children: tuple[str, ...]
     namesakes: tuple[str, ...] = ()
     messages: Mapping[int, Row] = field(default_factory=dict)
+    lost: int = 0
 
 
 class Archive:
@@ -113,10 +115,19 @@ class Archive:
             StateError: the file does not exist or cannot be read.
         """
         query = (
-            "SELECT runs.*, (SELECT COUNT(*) FROM turns WHERE turns.run = runs.id) AS turns FROM runs "
+            "SELECT runs.*, (SELECT COUNT(*) FROM turns WHERE turns.run = runs.id) AS turns, "
+            "COALESCE((SELECT records FROM losses WHERE losses.run = runs.id), 0) AS lost FROM runs "
             "ORDER BY started_at DESC, rowid DESC LIMIT ?"
         )
         return self._read(query, (last,))
+
+    def lost(self) -> int:
+        """Return how many records were dropped, of all runs; also of those of which nothing was recorded.
+
+        Raises:
+            StateError: the file does not exist or cannot be read.
+        """
+        return int(self._read("SELECT COALESCE(SUM(records), 0) AS lost FROM losses")[0]["lost"])
 
     def run(self, id: str = LAST) -> Recorded:
         """Return one run.
@@ -160,7 +171,9 @@ class Archive:
         children = self._read("SELECT id FROM runs WHERE parent = ? ORDER BY started_at, rowid", key)
         messages = self._read("SELECT id, role, text FROM messages WHERE run = ? ORDER BY id", key)
         by_number = {message["id"]: message for message in messages}
-        return Recorded(run, turn_rows, tuple(child["id"] for child in children), messages=by_number)
+        lost = sum(row["records"] for row in self._read("SELECT records FROM losses WHERE run = ?", key))
+        child_ids = tuple(child["id"] for child in children)
+        return Recorded(run, turn_rows, child_ids, messages=by_number, lost=lost)
 
     def figures(self, *, model: str = "", format: str = "", since: float = 0.0) -> list[Figures]:
         """Return figures per model and format, sorted by these names.

@@ -1,8 +1,9 @@
 """Record runs in a SQLite file, in a thread of its own: a failing file never disturbs a run.
 
 Records go into a queue. The thread collects them for a moment, turns them into rows (truncated, without secrets) and
-writes these in one transaction. If the file is broken, locked, full or not writable, nothing is recorded. Several
-processes may write the same file.
+writes these in one transaction. If the file is broken, locked, full or not writable, nothing is recorded. If the queue
+is full, a run waits for a bounded time. Records that are dropped are counted, and the counts are written as soon as the
+file can be written. Several processes may write the same file.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import sqlite3
 import threading
 import time
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -39,9 +41,13 @@ BATCH: Final = 500
 BATCH_BYTES: Final = 4 << 20
 """Approximate maximum size of one transaction, in bytes."""
 WAITING: Final = 20_000
-"""Maximum number of records in the queue; further ones are dropped."""
+"""Maximum number of records in the queue."""
 WAITING_BYTES: Final = 32 << 20
 """Approximate maximum size of the queue, in bytes."""
+PATIENCE: Final = 1.0
+"""Seconds that a run waits for room in a full queue. After one wait in vain no run waits until half of it is free."""
+COUNTED_RUNS: Final = 10_000
+"""Maximum number of runs whose dropped records are counted separately until the counts are written."""
 MOST_BYTES: Final = 64 << 20
 """Default of the maximum size of the file, in bytes."""
 CLOCK_CHANGE: Final = 86_400.0
@@ -81,6 +87,11 @@ class OutcomeRecord:
     at: float
 
 
+_NO_RUN: Final = ("", 0)
+_ADD_LOSS: Final = (
+    "INSERT INTO losses (run, records, at) VALUES (:run, :records, :at) "
+    "ON CONFLICT (run) DO UPDATE SET records = records + excluded.records, at = excluded.at"
+)
 _Record = RunRecord | TurnRecord | EndRecord | OutcomeRecord
 _Message = tuple[_Record, int] | threading.Event | None
 """A record and its approximate size in bytes; an event to set when everything before it is written; or None, which
@@ -95,6 +106,11 @@ class Recorder:
         content: whether to store texts, arguments and results; otherwise only figures and names are stored.
         most_bytes: maximum size of the file; the oldest turns are deleted first.
         most_days: maximum age of a turn, in days.
+
+    Attributes:
+        path: the file.
+        lost: number of records that were dropped, since the queue was full or the file could not be written.
+        most_bytes: the argument.
     """
 
     def __init__(
@@ -113,6 +129,7 @@ class Recorder:
         self._most_days = most_days
         self._clock_difference = time.time() - time.monotonic()
         self._lock = threading.RLock()  # reentrant: the garbage collector may close a run inside
+        self._losses: Counter[tuple[str, int]] = Counter()  # by run, as long as they are not written
         self._open_runs = OpenRuns()  # of the thread that writes
         self._begin_anew()
         _recorders.add(self)
@@ -120,6 +137,8 @@ class Recorder:
     def _begin_anew(self) -> None:
         self._queue: queue.SimpleQueue[_Message] = queue.SimpleQueue()
         self._waiting = 0  # bytes
+        self._room = threading.Condition(self._lock)
+        self._jammed = False  # a run has waited for room in vain
         self._hurry = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -144,8 +163,13 @@ class Recorder:
     def _put(self, record: _Record) -> None:
         size = weight(record)
         with self._lock:
-            if self._queue.qsize() >= WAITING or (self._waiting and self._waiting + size > WAITING_BYTES):
-                self.lost += 1
+            if not self._has_room(size) and not self._jammed:
+                self._hurry.set()
+                self._jammed = not self._room.wait_for(partial(self._has_room, size), PATIENCE)
+            if not self._has_room(size):
+                if not self.lost:
+                    _log.warning("records of runs are dropped: there are too many at once")
+                self._drop((record,))
                 return
             self._waiting += size
             self._queue.put((record, size))
@@ -156,6 +180,25 @@ class Recorder:
                         target=_write, args=(self, self._queue, self._hurry), name="toolwire-telemetry", daemon=True
                     )
                     self._thread.start()
+
+    def _has_room(self, size: int) -> bool:
+        return self._queue.qsize() < WAITING and (not self._waiting or self._waiting + size <= WAITING_BYTES)
+
+    def _free(self, size: int) -> None:
+        """Give the room of written records back to the runs that wait for it."""
+        with self._lock:
+            self._waiting -= size
+            if self._waiting <= WAITING_BYTES // 2 and self._queue.qsize() <= WAITING // 2:
+                self._jammed = False
+            self._room.notify_all()
+
+    def _drop(self, records: Iterable[_Record]) -> None:
+        """Count records that are not written."""
+        with self._lock:
+            for record in records:
+                self.lost += 1
+                run = _run_of(record)
+                self._losses[run if run in self._losses or len(self._losses) < COUNTED_RUNS else _NO_RUN] += 1
 
     def flush(self, timeout: float = ENOUGH) -> bool:
         """Wait until all records so far are written or have failed; return False after a timeout."""
@@ -187,8 +230,15 @@ class Recorder:
                 if isinstance(caught.error, sqlite3.Error) and not isinstance(caught.error, _OF_A_VALUE):
                     raise caught.error
                 if caught.error is not None:  # a value that is not what its type says
-                    self.lost += 1
                     _log.warning("a record cannot be kept: %s", caught.message)
+                    self._drop((record,))
+            with self._lock:
+                losses = Counter(self._losses)
+            for (run, instance), records in losses.items():
+                row = {"run": self._open_runs.row_of(run, instance), "records": records, "at": time.time()}
+                connection.execute(_ADD_LOSS, row)
+        with self._lock:
+            self._losses -= losses
 
     def _write(self, connection: sqlite3.Connection, record: _Record) -> None:
         if isinstance(record, RunRecord):
@@ -271,6 +321,7 @@ class Recorder:
         connection.execute("PRAGMA incremental_vacuum").fetchall()
 
     def _evict_older(self, connection: sqlite3.Connection, started_at: float) -> None:
+        connection.execute("DELETE FROM losses WHERE at < ?", (started_at,))
         connection.execute("DELETE FROM calls WHERE turn IN (SELECT id FROM turns WHERE started_at < ?)", (started_at,))
         connection.execute("DELETE FROM turns WHERE started_at < ?", (started_at,))
         connection.execute(
@@ -288,7 +339,7 @@ def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Message], hurry: thre
     while not ended:
         batch, size, flushed, ended = _batch(waiting, hurry)
         try:
-            if batch:
+            if batch or recorder._losses:
                 if connection is None:
                     connection = open_database(recorder.path, SCHEMA, VERSION)
                     connection.execute("PRAGMA secure_delete=ON")  # a secret that is taken out leaves no trace
@@ -299,16 +350,15 @@ def _write(recorder: Recorder, waiting: queue.SimpleQueue[_Message], hurry: thre
                     evicted = bytes = 0
                     recorder.evict(connection)
         except (sqlite3.Error, StateError) as error:
-            recorder.lost += len(batch)
             if not complained:
                 complained = True
                 _log.warning("nothing is recorded: %s", error)
+            recorder._drop(batch)
             recorder._open_runs.forget_messages()  # those of the failed transaction are not stored
             if connection is not None:
                 connection.close()
                 connection = None
-        with recorder._lock:
-            recorder._waiting -= size
+        recorder._free(size)
         for event in flushed:
             event.set()
     if connection is not None:
@@ -336,7 +386,15 @@ def _batch(
         try:
             message = waiting.get_nowait()
         except queue.Empty:
+            hurry.clear()  # nobody waits for room any more
             return batch, size, [], False
+
+
+def _run_of(record: _Record) -> tuple[str, int]:
+    """Return the run of a record, as `OpenRuns` knows it."""
+    if isinstance(record, OutcomeRecord):
+        return _NO_RUN
+    return (record.id if isinstance(record, RunRecord) else record.run), record.instance
 
 
 def _insert(connection: sqlite3.Connection, table: str, row: Mapping[str, Any]) -> int:

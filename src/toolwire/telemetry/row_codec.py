@@ -61,8 +61,9 @@ SCHEMA: Final = (
     "CREATE INDEX messages_run ON messages (run)",
     "CREATE TABLE outcomes (id INTEGER PRIMARY KEY, model TEXT, format TEXT, good INTEGER, at REAL)",
     "CREATE INDEX outcomes_model ON outcomes (model, format)",
+    "CREATE TABLE losses (run TEXT PRIMARY KEY, records INTEGER, at REAL)",
 )
-VERSION: Final = 2
+VERSION: Final = 3
 
 Row = Mapping[str, Any]
 

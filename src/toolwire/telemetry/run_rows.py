@@ -87,6 +87,11 @@ class OpenRuns:
         key = record.run, record.instance
         return self._open_runs.get(key) or self._remember(key, RunRow(record.run, record.run))
 
+    def row_of(self, run: str, instance: int) -> str:
+        """Return the id of the row of a run; its own id if it is not open."""
+        open_run = self._open_runs.get((run, instance))
+        return run if open_run is None else open_run.row
+
     def end(self, end: EndRecord) -> RunRow:
         """Remove a run that has ended, and return it."""
         run_row = self.of(end)

@@ -10,10 +10,12 @@ import stat
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.telemetry.scripts import ADD, Heard, fail, go, wipe
@@ -350,31 +352,104 @@ def test_what_is_too_much_goes_the_oldest_first(tmp_path: Path, monkeypatch: pyt
     assert recorder.path.stat().st_size < 1_000_000
 
 
-def test_too_much_at_once_is_not_kept(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def writing(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """An event before which the recorder's thread takes nothing from the queue."""
+    go_on, batch = threading.Event(), module._batch
+
+    def late_batch(*arguments: Any) -> Any:
+        assert go_on.wait(30)
+        return batch(*arguments)
+
+    monkeypatch.setattr(module, "_batch", late_batch)
+    monkeypatch.setattr(module, "PATIENCE", 0.01)
+    yield go_on
+    go_on.set()
+
+
+def test_too_much_at_once_is_dropped_counted_and_reported(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, writing: threading.Event, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setattr(module, "WAITING", 3)
-    monkeypatch.setattr(module, "MOMENT", 30.0)
-    one = turn()
-    recorder.turn(one)
-    for _ in range(10):
-        recorder.turn(one)
-    assert 6 <= recorder.lost <= 8
+    waits: list[float] = []
+    wait_for = recorder._room.wait_for
+    monkeypatch.setattr(recorder._room, "wait_for", lambda *given: waits.append(given[1]) or wait_for(*given))
+    recorder.begin(RunRecord("r", "agent", "tiny", "", "hermes", "", "", 1.0))
+    for run in ["r"] * 6 + ["never begun"] * 4:
+        recorder.turn(turn(run=run))
+    recorder.outcome("tiny", "hermes", good=True)
+    assert recorder.lost == 9
+    assert len(waits) == 1, "a run waits once, and none after it while the queue stays full"
+    writing.set()
     assert recorder.flush()
+    archive = Archive(recorder.path)
+    assert (archive.run("r").lost, len(archive.run("r").turns)) == (4, 2)
+    assert [run["lost"] for run in archive.runs()] == [4]
+    assert archive.lost() == 9
+    assert [record.message for record in caplog.records] == ["records of runs are dropped: there are too many at once"]
+    recorder.turn(turn(run="r"))
+    assert recorder.flush()
+    assert (recorder.lost, archive.lost(), recorder._jammed) == (9, 9, False), "a loss is recorded once"
 
 
-def test_memory_of_what_waits_is_bounded(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_waits_for_room_in_the_queue(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, writing: threading.Event
+) -> None:
+    monkeypatch.setattr(module, "WAITING", 3)
+    monkeypatch.setattr(module, "PATIENCE", 30.0)
+    waits = threading.Event()
+    wait_for = recorder._room.wait_for
+    monkeypatch.setattr(recorder._room, "wait_for", lambda *given: waits.set() or wait_for(*given))
+    run = threading.Thread(target=lambda: [recorder.turn(turn(run="r")) for _ in range(20)])
+    run.start()
+    assert waits.wait(30)
+    writing.set()
+    run.join(30)
+    assert len(archive_of(recorder)._read("SELECT id FROM turns")) == 20
+    assert recorder.lost == 0
+
+
+def test_losses_of_a_broken_file_are_recorded_once_it_can_be_written(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "turns.db")
+    recorder.path.mkdir()
+    recorder.turn(turn(run="r"))
+    assert recorder.flush()
+    assert recorder.lost == 1
+    recorder.path.rmdir()
+    assert recorder.flush()
+    assert Archive(recorder.path).lost() == 1
+    recorder.close()
+
+
+def test_memory_of_what_waits_is_bounded(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, writing: threading.Event
+) -> None:
     monkeypatch.setattr(module, "WAITING_BYTES", 1 << 20)
-    monkeypatch.setattr(module, "MOMENT", 30.0)
     big = "x" * 300_000
     done = turn().calls[0]
     for one in (turn(raw=big), turn(calls=(replace(done, result=ToolResult("1", "add", {"a": [big]})),))):
         for _ in range(10):
             recorder.turn(one)
-    assert 12 <= recorder.lost <= 18
+    assert 12 <= recorder.lost <= 19
+    writing.set()
     assert recorder.flush()
     lost = recorder.lost
     recorder.turn(turn(raw=big))
     assert recorder.flush()
     assert recorder.lost == lost, "what is written waits no more"
+
+
+def test_the_number_of_runs_with_counted_losses_is_bounded(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, writing: threading.Event
+) -> None:
+    monkeypatch.setattr(module, "WAITING", 1)
+    monkeypatch.setattr(module, "COUNTED_RUNS", 2)
+    for at in range(9):
+        recorder.turn(turn(run=f"{at}"))
+    assert len(recorder._losses) == 3
+    writing.set()
+    assert recorder.flush()
+    assert Archive(recorder.path).lost() == recorder.lost == 8
 
 
 def test_the_file_is_looked_after_by_bytes_too(tmp_path: Path) -> None:
