@@ -18,21 +18,27 @@ STARTS_IN = 60.0
 @contextmanager
 def serving() -> Iterator[str]:
     """The address of a database; the test is skipped where there is no server that could be started."""
-    found = shutil.which("initdb"), shutil.which("postgres")
-    if None in found:
+    initdb, postgres = _program("initdb"), _program("postgres")
+    if initdb is None or postgres is None:
         pytest.skip("there is no PostgreSQL server (initdb, postgres) on this machine")
     with tempfile.TemporaryDirectory() as top:
         user = _owned(Path(top))
         data = Path(top, "data")
-        made = ["initdb", "-D", str(data), "-A", "trust", "-U", "postgres", "--no-sync"]
+        made = [initdb, "-D", str(data), "-A", "trust", "-U", "postgres", "--no-sync"]
         subprocess.run(made, cwd="/", check=True, capture_output=True, user=user)
-        started = ["postgres", "-D", str(data), "-k", top, "-c", "listen_addresses=", "-c", "fsync=off"]
+        started = [postgres, "-D", str(data), "-k", top, "-c", "listen_addresses=", "-c", "fsync=off"]
         with subprocess.Popen(started, cwd="/", stderr=subprocess.DEVNULL, user=user) as server:
             try:
                 _wait(data / "postmaster.pid", server)
                 yield f"postgresql://postgres@/toolwire?host={top}"
             finally:
                 server.terminate()
+
+
+def _program(name: str) -> str | None:
+    """The path of a program of PostgreSQL: Debian installs those of the server in a directory for each version."""
+    newest_first = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: -float(path.parent.name))
+    return shutil.which(name) or shutil.which(name, path=os.pathsep.join(map(str, newest_first)))
 
 
 def _owned(top: Path) -> str | None:

@@ -26,12 +26,15 @@ from toolwire import (
     ToolRegistry,
     ToolResult,
 )
+from toolwire.agent import RunEnded
 from toolwire.mcp import McpRouter, McpService, ServerQuestion, connection, router
 from toolwire.mcp.approvals import Approvals
 from toolwire.mcp.server_status import ToolProgress
 from toolwire.mcp.servers import McpServer
 from toolwire.models import ApiBackend
+from toolwire.policy import Approval
 from toolwire.runtime.blocking import run_blocking
+from toolwire.testing import ScriptedBackend
 
 SDK = (str(HERE / "sdk_mcp.py"),)
 OLDER = os.environ.get("TOOLWIRE_TEST_MCP1_PYTHON", "")
@@ -700,3 +703,53 @@ def test_files_of_a_server_reach_the_model_as_files(tmp_path: Path) -> None:
     assert kinds == ["text", "image_url", "file", "input_audio"]
     assert media["content"][2]["file"]["file_data"] == "data:application/pdf;base64,JVBERi0="
     assert media["content"][3]["input_audio"] == {"data": "AAAA", "format": "wav"}
+
+
+@pytest.mark.parametrize(
+    ("hints", "trusted", "approved", "asked", "ran"),
+    [
+        ({"readOnlyHint": True}, False, True, False, True),
+        ({"readOnlyHint": True}, True, True, False, True),
+        ({}, False, True, False, True),
+        ({"destructiveHint": True}, False, True, True, True),
+        ({"destructiveHint": True}, False, False, True, False),
+        ({"destructiveHint": True, "readOnlyHint": True}, True, True, True, True),
+    ],
+)
+def test_hints_decide_which_calls_of_an_agent_are_asked_about(
+    tmp_path: Path, hints: dict[str, bool], trusted: bool, approved: bool, asked: bool, ran: bool
+) -> None:
+    questions: list[str] = []
+
+    def confirm(approval: Approval) -> bool:
+        questions.append(approval.call.name)
+        return approved
+
+    async def main() -> RunEnded:
+        async with at(raw(tmp_path, tools=[tool("act", annotations=hints)], trusted=trusted)) as desk:
+            call = ToolCall("act", {}, "c1")
+            model = ScriptedBackend([ParsedResponse(tool_calls=(call,)), "Done."])
+            return await Agent(model, desk.registry, confirm=confirm).run_to_end("Do it.")
+
+    end = asyncio.run(main())
+    assert end.answer == "Done."
+    assert questions == ["act"] * asked
+    assert calls(tmp_path) == ["act"] * ran
+
+
+def test_call_that_follows_content_of_a_server_is_asked_about_unless_its_tool_only_reads(tmp_path: Path) -> None:
+    questions: list[str] = []
+
+    def confirm(approval: Approval) -> bool:
+        questions.append(approval.call.name)
+        return False
+
+    async def main() -> RunEnded:
+        tools = [tool("look", annotations={"readOnlyHint": True}), tool("act")]
+        async with at(raw(tmp_path, tools=tools, trusted=True)) as desk:
+            rounds = [ParsedResponse(tool_calls=(ToolCall(name, {}, name),)) for name in ("look", "look", "act")]
+            return await Agent(ScriptedBackend([*rounds, "Done."]), desk.registry, confirm=confirm).run_to_end("Go.")
+
+    assert asyncio.run(main()).answer == "Done."
+    assert questions == ["act"]
+    assert calls(tmp_path) == ["look", "look"]
