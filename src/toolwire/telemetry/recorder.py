@@ -313,10 +313,11 @@ class Recorder:
                     self._evict_older(connection, float("inf"))
                 if at is None:
                     break
-            connection.execute(
+            deleted = connection.execute(
                 "DELETE FROM messages WHERE NOT EXISTS (SELECT 1 FROM turns WHERE turns.run = messages.run)"
             )
-            self._open_runs.forget_messages()
+            if deleted.rowcount:
+                self._open_runs.forget_messages()
             connection.execute("DELETE FROM outcomes WHERE id <= (SELECT MAX(id) FROM outcomes) - ?", (OUTCOMES,))
         connection.execute("PRAGMA incremental_vacuum").fetchall()
 

@@ -50,7 +50,7 @@ def recorder(tmp_path: Path) -> Iterator[Recorder]:
 
 
 def archive_of(recorder: Recorder) -> Archive:
-    assert recorder.flush()
+    assert recorder.flush(60)
     assert recorder.lost == 0
     return Archive(recorder.path)
 
@@ -333,6 +333,17 @@ def test_what_is_too_old_goes(tmp_path: Path) -> None:
     assert {run["id"] for run in archive.runs()} == {"9 days", "1 days"}
     assert archive.evidence("tiny")[0].tried == 4, "evidence is small, and outlives its turns"
     recorder.close()
+
+
+def test_messages_are_stored_once_though_old_turns_are_looked_for(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "EVICT_EVERY", 1)
+    monkeypatch.setattr(module, "BATCH", 1)
+    go([ADD % 1, ADD % 2, "3"], recorder, task="Add them.")
+    texts = [message["text"] for message in archive_of(recorder).run().messages.values()]
+    assert len(texts) == len(set(texts))
+    assert "Add them." in texts
 
 
 def test_what_is_too_much_goes_the_oldest_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
