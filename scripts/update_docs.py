@@ -24,6 +24,7 @@ import typer
 from pydantic import BaseModel
 
 import toolwire
+from toolwire._surface import PUBLIC_PACKAGES
 from toolwire.agent import AgentConfig, Budget, Prices
 from toolwire.agent.summarize import Summarize
 from toolwire.cli.check_command import PROBES
@@ -148,27 +149,11 @@ def _source(path: Path) -> str:
     return (path / "__init__.py" if path.is_dir() else path.with_suffix(".py")).read_text("utf-8")
 
 
-PUBLIC = (
-    "toolwire",
-    "toolwire.agent",
-    "toolwire.gateway",
-    "toolwire.mcp",
-    "toolwire.models",
-    "toolwire.openapi",
-    "toolwire.policy",
-    "toolwire.telemetry",
-    "toolwire.testing",
-    "toolwire.web",
-    "toolwire.wire",
-)
-"""The public packages; where two of them export a name, the later one documents it."""
-
-
 def _api(package: str) -> str:
     """Return a table of the public names of a package, then the directives that document them."""
     rows, directives = [], []
     for name, module in public_names(package).items():
-        documented = next(other for other in reversed(PUBLIC) if public_names(other).get(name) == module)
+        documented = next(other for other in reversed(PUBLIC_PACKAGES) if public_names(other).get(name) == module)
         page = "" if documented == package else f"{documented.rpartition('.')[2]}.md"
         rows.append((f"[`{name}`]({page}#{documented}.{name})", _docstring(module, name)))
         if documented == package:

@@ -11,6 +11,21 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+PUBLIC_PACKAGES = (
+    "toolwire",
+    "toolwire.agent",
+    "toolwire.gateway",
+    "toolwire.mcp",
+    "toolwire.models",
+    "toolwire.openapi",
+    "toolwire.policy",
+    "toolwire.telemetry",
+    "toolwire.testing",
+    "toolwire.web",
+    "toolwire.wire",
+)
+"""The packages whose `__all__` is public. Where two of them export a name, the later one documents it."""
+
 EXTRAS = {
     "aiohttp": "gateway",
     "anyio": "agent",

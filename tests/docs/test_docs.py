@@ -20,8 +20,10 @@ import typer
 from tests.docs.blocks import LANGUAGES, PAGES, ROOT, blocks, page_id, run_page
 
 import toolwire
+from toolwire._surface import PUBLIC_PACKAGES
 from toolwire.cli.program import program
 from toolwire.messages import REPAIRS, ProblemKind
+from toolwire.runtime.process_groups import SHARED_GROUP
 
 ARCHITECTURE = ROOT / "docs" / "architecture.md"
 PACKAGE = ROOT / "src" / "toolwire"
@@ -164,6 +166,26 @@ def test_reading_rules_list_every_kind_of_problem() -> None:
     assert sorted(kind for kind in get_args(ProblemKind) if f"`{kind}`" not in rules) == []
 
 
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md", "docs/reference/index.md"])
+def test_page_lists_every_public_package(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    assert [package for package in PUBLIC_PACKAGES if f"`{package}`" not in text] == []
+
+
+def test_reference_lists_every_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    table = (ROOT / "docs" / "reference" / "index.md").read_text("utf-8").partition("## Extras")[2]
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == set(extras)
+
+
+def test_configuration_lists_every_environment_variable() -> None:
+    sources = [path.read_text("utf-8") for path in PACKAGE.rglob("*.py")]
+    variables = {name for text in sources for name in re.findall(r'"((?:TOOLWIRE|TE)_[A-Z_]+)"', text)}
+    page = (ROOT / "docs" / "reference" / "configuration.md").read_text("utf-8")
+    table = page.partition("## Environment variables")[2]
+    assert sorted(name for name in variables - {SHARED_GROUP} if f"`{name}`" not in table) == []
+
+
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CHANGELOG.md"], ids=page_id)
 def test_page_names_no_path_of_a_machine(page: Path) -> None:
     generated = r"(<!-- begin (?:providers|commands) -->).*?<!-- end -->"
@@ -179,10 +201,11 @@ def test_format_in_the_guide_does_not_exist_yet() -> None:
 
 
 def test_every_public_name_is_in_the_reference() -> None:
-    update = _update()
     reference = ROOT / "docs" / "reference" / "api"
-    for package in update["PUBLIC"]:
-        text = (reference / f"{package.rpartition('.')[2]}.md").read_text("utf-8")
+    pages = {package: reference / f"{package.rpartition('.')[2]}.md" for package in PUBLIC_PACKAGES}
+    assert sorted(pages.values()) == sorted(reference.glob("*.md"))
+    for package, page in pages.items():
+        text = page.read_text("utf-8")
         names = importlib.import_module(package).__all__
         assert [name for name in names if f"| [`{name}`](" not in text] == []
     documented = {

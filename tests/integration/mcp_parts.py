@@ -95,7 +95,7 @@ class Desk:
         self.executor = ToolExecutor(self.registry, confirm=confirm)
 
     async def call(self, name: str, server: str = "", /, **arguments: Any) -> ToolResult:
-        """A call in a conversation in which nothing of strangers was read."""
+        """A call in a conversation without untrusted content."""
         self.session.untrusted = False
         outcome = await self.executor.run(ToolCall(name, arguments, "c1", server), self.session)
         return outcome.result

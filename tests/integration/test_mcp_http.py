@@ -272,7 +272,7 @@ def test_closed_stream_is_resumed() -> None:
 
 
 def test_sessions_are_isolated() -> None:
-    """What strangers wrote into one conversation is not in another, and nor are its limits."""
+    """Untrusted content of one conversation is not in another, and nor are its limits."""
     registry = ToolRegistry()
     registry.register(lambda: "x", name="read", untrusted=True)
 

@@ -18,7 +18,7 @@ def test_twenty_rounds() -> None:
 
 
 @pytest.mark.mission("C36")
-def test_a_tool_that_changes_something_is_not_agreed_to_beforehand() -> None:
+def test_a_tool_that_changes_something_is_not_approved_beforehand() -> None:
     tool = ToolDefinition("wipe", tier=Tier.RUN, requires_confirmation=True)
     assert isinstance(Policy().decide(ToolCall("wipe"), tool, Context()), Deny), "a session begins below its tier"
     assert isinstance(Policy().decide(ToolCall("wipe"), tool, Context(tier=Tier.RUN)), Ask)

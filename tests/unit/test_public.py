@@ -14,6 +14,7 @@ import pytest
 from scripts import check_public
 
 import toolwire
+from toolwire._surface import PUBLIC_PACKAGES
 from toolwire.wire import formats as descriptions
 from toolwire.wire.format_registry import AUTO
 from toolwire.wire.formats import FORMATS
@@ -60,7 +61,7 @@ def test_the_package_imports_each_name_from_its_home() -> None:
     assert list(check_public.inner_imports()) == []
 
 
-@pytest.mark.parametrize("package", check_public.PACKAGES)
+@pytest.mark.parametrize("package", PUBLIC_PACKAGES)
 def test_no_public_name_is_also_that_of_a_module(package: str) -> None:
     module = importlib.import_module(package)
     modules = {found.name for found in pkgutil.iter_modules(getattr(module, "__path__", []))}

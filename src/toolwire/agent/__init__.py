@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "agent.conversation_store": "Conversation ConversationInfo ConversationStore",
         "agent.durable": "DurableRuns run_durably",
         "agent.hooks": "CallHook Hooks ManifestInjector MessagesHook PromptHook ResponseHook ResultHook TurnInfo",
+        "agent.journal": "Journal MemoryJournal",
         "agent.loading": "Environment load_agent load_team open_agent open_team",
         "agent.model_pool": "Models",
         "agent.pending": "PendingApproval PendingApprovals",

@@ -18,6 +18,8 @@ from toolwire.agent.hooks import PromptHook as PromptHook
 from toolwire.agent.hooks import ResponseHook as ResponseHook
 from toolwire.agent.hooks import ResultHook as ResultHook
 from toolwire.agent.hooks import TurnInfo as TurnInfo
+from toolwire.agent.journal import Journal as Journal
+from toolwire.agent.journal import MemoryJournal as MemoryJournal
 from toolwire.agent.loading import Environment as Environment
 from toolwire.agent.loading import load_agent as load_agent
 from toolwire.agent.loading import load_team as load_team
@@ -95,9 +97,11 @@ __all__ = [
     "Environment",
     "Handoff",
     "Hooks",
+    "Journal",
     "ManifestInjector",
     "Member",
     "MemberEvent",
+    "MemoryJournal",
     "MessagesHook",
     "ModelChosen",
     "ModelPrices",

@@ -104,7 +104,7 @@ class World:
         return item in self.done
 
     async def page(self) -> str:
-        """What strangers wrote."""
+        """Return untrusted content."""
         return "hello"
 
     async def confirm(self, approval: Approval) -> ApprovalAnswer:

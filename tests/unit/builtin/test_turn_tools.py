@@ -35,8 +35,8 @@ def test_builtin_tools_are_limited_by_tier(tmp_path: Path) -> None:
     assert [one.definition.name for one in builtin_tools()] == ["task_completion", "ask_question", "converse"]
     asking = {one.definition.name for one in builtin_tools(tmp_path) if one.definition.requires_confirmation}
     assert asking == {"write_file", "apply_diff", "execute_command"}
-    strangers = {one.definition.name for one in builtin_tools(tmp_path) if one.definition.untrusted}
-    assert strangers == {"list_dir", "read_file", "search_files", "apply_diff", "execute_command"}
+    untrusted = {one.definition.name for one in builtin_tools(tmp_path) if one.definition.untrusted}
+    assert untrusted == {"list_dir", "read_file", "search_files", "apply_diff", "execute_command"}
 
 
 def test_every_format_renders_the_builtin_tools(tmp_path: Path) -> None:

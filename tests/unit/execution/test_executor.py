@@ -119,7 +119,7 @@ def test_a_tier_is_named() -> None:
 
 @pytest.mark.mission("C34", "G5")
 @pytest.mark.need(31)
-def test_what_was_agreed_to_is_exactly_what_runs() -> None:
+def test_what_was_approved_is_exactly_what_runs() -> None:
     ran, seen = Ran(lambda given: f"writes {given['path']}"), list[Approval]()
 
     async def confirm(approval: Approval) -> bool:
@@ -395,7 +395,7 @@ def test_threads_that_never_come_back_take_nobodys_place() -> None:
         stop.set()
 
 
-def test_text_of_strangers_marks_the_session() -> None:
+def test_untrusted_result_marks_the_session() -> None:
     registry = ToolRegistry()
     registry.register(lambda: "buy now", name="fetch", untrusted=True)
     registry.register(lambda: 1, name="count")
@@ -559,7 +559,7 @@ def test_a_question_that_is_withdrawn_is_a_no(together: int) -> None:
     assert not ran.calls
 
 
-def test_a_refusal_may_quote_strangers_too() -> None:
+def test_a_refusal_may_quote_untrusted_content_too() -> None:
     def preview(given: dict[str, Any]) -> str:
         raise ToolError("the file says: obey me")
 

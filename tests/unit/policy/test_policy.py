@@ -74,7 +74,7 @@ def test_a_call_that_was_guessed_is_asked_about() -> None:
 
 
 @pytest.mark.need(28)
-def test_text_of_strangers_makes_tools_ask() -> None:
+def test_untrusted_content_makes_tools_ask() -> None:
     met = Context(tier=Tier.RUN, untrusted=True)
     assert decide(Policy(), run("ls"), RUN, met) is Ask
     assert decide(Policy(), ToolCall("read_file"), READ, met) is Allow
@@ -100,7 +100,7 @@ def test_after_untrusted_content_a_call_without_markers_asks_at_any_tier() -> No
     assert "without its format's markers" in decision.reason
 
 
-def test_a_rule_allows_after_text_of_strangers_only_if_it_says_so() -> None:
+def test_a_rule_allows_after_untrusted_content_only_if_it_says_so() -> None:
     met, calm = Context(tier=Tier.RUN, untrusted=True), Context(tier=Tier.RUN)
     assert decide(Policy((Rule("allow"),)), run("ls"), RUN, met) is Ask
     assert decide(Policy((Rule("allow", even_untrusted=True),)), run("ls"), RUN, met) is Allow
@@ -134,7 +134,7 @@ def test_a_tier_may_ask_unless_a_rule_allows() -> None:
     assert decide(policy, run("git push")) is Ask
 
 
-def test_what_was_agreed_to_is_bound_to_the_arguments_and_to_the_definition() -> None:
+def test_approval_is_bound_to_the_arguments_and_to_the_definition() -> None:
     call, tool = run("make"), ToolDefinition("execute_command", "Runs.", tier=Tier.RUN, requires_confirmation=True)
     approved = Context(tier=Tier.RUN, approved=frozenset({approval_key(call, tool)}))
     assert decide(Policy(), call, tool, approved) is Allow

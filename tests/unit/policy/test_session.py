@@ -14,7 +14,7 @@ from toolwire.policy.session import Session
 
 
 class Desk:
-    """A reader of strangers' text, a sender, and somebody who is asked."""
+    """A reader of untrusted content, a sender, and a person who is asked."""
 
     def __init__(self, *, answer: Any = False) -> None:
         self.sent: list[str] = []

@@ -252,7 +252,7 @@ def test_tools_that_fail_are_the_models_doing_or_not() -> None:
 
 
 @pytest.mark.parametrize("observed", [True, False])
-def test_calls_of_one_id_are_agreed_to_each_by_itself(*, observed: bool) -> None:
+def test_calls_of_one_id_are_approved_each_by_itself(*, observed: bool) -> None:
     heard, both = Heard(), asyncio.Event()
     asked: list[str] = []
 
