@@ -35,27 +35,33 @@ from toolwire import (
     ToolExecutor,
     ToolRegistry,
     ToolResult,
+    attach,
     builtin_tools,
     collect,
     count_tokens,
+    detect_from_template,
     get_api,
     get_format,
     load_configuration,
     parse,
     present,
+    profile,
     prompt,
     read_arguments,
+    read_envelope,
     render_calls,
     render_definitions,
     render_results,
     replay,
     tool,
 )
-from toolwire.agent import AgentConfig, AgentTeam, Budget, DurableRuns, Member, Prices, Summarize, load_agent
+from toolwire.agent import AgentConfig, AgentTeam, Budget, DurableRuns, Hooks, Member, Prices, Summarize, load_agent
 from toolwire.mcp import McpRouter, McpService
 from toolwire.models import ApiBackend, CircuitBreaker, Retry, TextBackend, local_source
+from toolwire.policy import AnyOf, Command, Host, Number, PathGlob, Text
 from toolwire.telemetry import Archive, Recorder
 from toolwire.testing import RecordingTransport, ReplayTransport, ScriptedBackend, ScriptedTransport
+from toolwire.web import ag_ui_stream, vercel_stream
 
 
 @tool
@@ -284,6 +290,38 @@ def use(make: Callable[[], Any]) -> None:
         (lambda: Disclosure([stock], format="hermes"), "registry must be a ToolRegistry, not list of Tool"),
         (lambda: Envelope(agent=3), "agent must be an agent's name or None, not 3"),
         (lambda: TierGate(max_tier="run"), "max_tier must be a Tier, such as Tier.RUN, not 'run'"),
+        (lambda: Rule("deny", "f", {"path": "x"}), "arguments['path'] must be a matcher, such as Text(...), not 'x'"),
+        (lambda: Command("git push"), 'words must be a tuple of words, such as ("git", "push"), not \'git push\''),
+        (lambda: Command(("git",), options="-v"), "options must be a tuple of globs, not '-v'"),
+        (lambda: AnyOf("rm"), "values must be a tuple of values, not 'rm'"),
+        (lambda: Text(3), "glob must be text, not 3"),
+        (lambda: PathGlob(["src/**"]), "glob must be text, not list of str"),
+        (lambda: PathGlob("src/**", base=Path("/project")), "base must be text, not PosixPath"),
+        (lambda: Host(["example.org"]), "glob must be text, not list of str"),
+        (lambda: Number("3"), "at_least must be a number or None, not '3'"),
+        (lambda: Number(at_most="3"), "at_most must be a number or None, not '3'"),
+        (lambda: Prices(input="3"), "input must be a price of a million tokens, not '3'"),
+        (lambda: Prices(cached="3"), "cached must be a price of a million tokens or None, not '3'"),
+        (lambda: Hooks(prompt=str.upper), "prompt must be a tuple of functions, not method_descriptor"),
+        (lambda: Hooks(result=["shorten"]), "result must be a tuple of functions, not list of str"),
+        (lambda: DurableRuns("clerk"), "agents must be agents and teams, not 'clerk'"),
+        (lambda: agent.run("x", run_id=3), "run_id must be text, not 3"),
+        (lambda: agent.run("x", journal={}), "journal must be a Journal, such as MemoryJournal(), or None, not dict"),
+        (lambda: registry.lookup(3), "name must be text, not 3"),
+        (lambda: ToolExecutor(registry).run({"name": "stock"}, Session()), "call must be a ToolCall, not dict"),
+        (
+            lambda: vercel_stream([]),
+            "events must be an iterator of events, such as agent.run(task) returns, not list",
+        ),
+        (
+            lambda: ag_ui_stream("x"),
+            "events must be an iterator of events, such as agent.run(task) returns, not 'x'",
+        ),
+        (lambda: Envelope(preview="3"), "preview must be a number of lines or None, not '3'"),
+        (lambda: read_envelope(b"x"), "text must be the text of an envelope, not bytes"),
+        (lambda: attach(3), "path must be a path, not 3"),
+        (lambda: profile(None), "name must be text, not None"),
+        (lambda: detect_from_template(None), "template must be text, not None"),
     ],
 )
 def test_a_wrong_type_is_named_with_its_argument(make: Callable[[], Any], message: str) -> None:

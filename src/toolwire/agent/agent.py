@@ -14,6 +14,7 @@ from toolwire._surface import check_items, check_type, wrong_type
 from toolwire.agent.config import AgentConfig
 from toolwire.agent.conversation_store import Conversation
 from toolwire.agent.deferral import DEFER, Defer, Deferral
+from toolwire.agent.journal import Journal
 from toolwire.agent.loop import Run
 from toolwire.agent.output import check_no_tool
 from toolwire.agent.parent_run import ParentCall
@@ -218,7 +219,10 @@ class Agent(Generic[_OutputT_co]):
         check_options("run", options, RunOptions.__annotations__)
         check_items("history", options.get("history", ()), Message, "a sequence of Message")
         check_type("session", options.get("session"), (Session, NoneType), "a Session or None")
-        if self._defers and options.get("parent") is None and options.get("journal") is not None:
+        check_type("run_id", options.get("run_id", ""), str, "text")
+        journal = options.get("journal")
+        check_type("journal", journal, (Journal, NoneType), "a Journal, such as MemoryJournal(), or None")
+        if self._defers and options.get("parent") is None and journal is not None:
             raise ConfigurationError('an agent with confirm="defer" records its runs itself: it takes no journal')
         if options.get("parent") is None:
             self.check_dependencies(options.get("deps"))

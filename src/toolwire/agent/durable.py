@@ -19,7 +19,7 @@ from typing import Any, Final, Self, Unpack
 
 from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowAttributes, SetWorkflowID, error
 
-from toolwire._surface import check_number
+from toolwire._surface import check_number, check_type
 from toolwire.agent.agent import Agent
 from toolwire.agent.codec import to_json
 from toolwire.agent.compatibility import configuration
@@ -104,13 +104,13 @@ class DurableRuns:
         self._agents: dict[str, Agent[Any]] = {}
         for member in agents:
             agent = member.coordinator if isinstance(member, AgentTeam) else member
+            check_type("agents", agent, Agent, "agents and teams")
             if agent.defers:
                 raise DefinitionError(f'{agent.config.name!r} has confirm="defer", and a durable run waits by itself')
             if self._agents.setdefault(agent.config.name, agent) is not agent:
                 raise DefinitionError(f"two agents are called {agent.config.name!r}")
         self._database = database
-        self._worker = worker
-        self._concurrency = concurrency
+        self._worker, self._concurrency = worker, concurrency
         self._deps = deps
         self._queues = [f"{QUEUE}{name}" for name in self._agents]
         self._name = f"{socket.gethostname()}.{os.getpid()}.{uuid.uuid4().hex[:8]}"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from toolwire._surface import check_items, wrong_type
 from toolwire.messages import Message, ParsedResponse, ToolCall, ToolResult
 from toolwire.text.identity_cache import IdentityCache
 from toolwire.text.suggest import suggests_keywords
@@ -132,6 +133,18 @@ class Hooks:
     invocation: tuple[CallHook, ...] = ()
     result: tuple[ResultHook, ...] = ()
     messages: tuple[MessagesHook, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check that each kind is a collection of functions.
+
+        Raises:
+            TypeError: it is of another type.
+        """
+        for name in ("prompt", "response", "invocation", "result", "messages"):
+            check_items(name, getattr(self, name), object, "a tuple of functions")
+            for hook in getattr(self, name):
+                if not callable(hook):
+                    raise wrong_type(name, [hook], "a tuple of functions")
 
     def change_prompt(self, text: str, turn: TurnInfo) -> str:
         """Pass the system prompt through its hooks."""

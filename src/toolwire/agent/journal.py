@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from toolwire.agent.budget import Spending
 from toolwire.agent.codec import dumps, from_data, loads, to_data
@@ -34,6 +34,7 @@ UNKNOWN = (
 NOT_RECORDABLE = "The tool ran, but its result is not JSON."
 
 
+@runtime_checkable
 class Journal(Protocol):
     """The records of one run, as text by name. A run without a journal records nothing.
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from toolwire._surface import needs_extra
+from toolwire._surface import check_number, needs_extra
 from toolwire.client.endpoints import ENDPOINTS
 from toolwire.errors import ConfigurationError, MissingExtra
 from toolwire.messages import Usage
@@ -37,6 +37,17 @@ class Prices:
     input: float = 0.0
     output: float = 0.0
     cached: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the prices.
+
+        Raises:
+            TypeError: a price is not a number.
+            ValueError: a price is less than 0.
+        """
+        check_number("input", self.input, "a price of a million tokens")
+        check_number("output", self.output, "a price of a million tokens")
+        check_number("cached", self.cached, "a price of a million tokens", optional=True)
 
     def cost_of(self, usage: Usage) -> float:
         """Return the cost of one answer's tokens."""

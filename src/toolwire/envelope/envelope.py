@@ -15,7 +15,7 @@ from dataclasses import replace
 from types import NoneType
 from typing import Any, Final
 
-from toolwire._surface import check_type
+from toolwire._surface import check_number, check_type
 from toolwire.envelope.content_type import TEXT, content_type
 from toolwire.envelope.grammar import EnvelopeDocument, EnvelopeHeader, EnvelopeSection, count_lines
 from toolwire.envelope.layout import compose_text, pieces
@@ -68,6 +68,7 @@ class Envelope:
     ) -> None:
         check_type("agent", agent, (str, NoneType), "an agent's name or None")
         check_type("budget", budget, (int, NoneType), "a number of characters or None")
+        check_number("preview", preview, "a number of lines", whole=True, optional=True)
         settings = settings or Settings.read()
         if agent is not None:
             settings = settings.for_agent(agent)

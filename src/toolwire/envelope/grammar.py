@@ -24,6 +24,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from toolwire._surface import check_type
 from toolwire.errors import EnvelopeError
 from toolwire.text.escape import escape_as_json
 from toolwire.text.json_text import unique_members
@@ -191,6 +192,7 @@ def read_envelope(text: str) -> EnvelopeDocument:
     Raises:
         EnvelopeError: the text does not begin with a header.
     """
+    check_type("text", text, str, "the text of an envelope")
     match = _HEADER.match(text)
     if match is None:
         raise EnvelopeError(f"an envelope begins with {BEGIN}, a line of JSON and {END}")

@@ -202,6 +202,7 @@ class ToolExecutor:
             environment: what the program gives to tools that ask for a `ToolContext`.
             ask: why an approval is needed even where the policy allows the call; "" if the policy alone decides.
         """
+        check_type("call", call, ToolCall, "a ToolCall")
         started = [] if started is None else started
         hook_error: BaseException | None = None
         # Previews, checks, clocks and `shape` are foreign code. Whatever they raise, the model gets a result: an API

@@ -310,6 +310,7 @@ class ToolRegistry:
     # -- names ---------------------------------------------------------------------------------------------------
 
     def _find(self, name: str, server: str) -> _Entry:
+        check_type("name", name, str, "text")
         matches = self._matching(name, server)
         if len(matches) == 1:
             return matches[0]

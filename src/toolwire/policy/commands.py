@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from toolwire._surface import check_items
 from toolwire.text.word_set import word_set
 
 MAX_LENGTH = 1 << 16
@@ -143,6 +144,11 @@ class Command:
     words: tuple[str, ...]
     exact: bool = False
     options: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check that the words are several: the letters of a text would be words, and a rule would never match."""
+        check_items("words", self.words, str, 'a tuple of words, such as ("git", "push")')
+        check_items("options", self.options, str, "a tuple of globs")
 
     def surely(self, value: Any) -> bool:
         """Return whether it is one plain command, without shell syntax or words that make its program run another."""

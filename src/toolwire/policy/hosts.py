@@ -11,6 +11,8 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
+from toolwire._surface import check_type
+
 MAX_HOST = 253
 """Maximum length of a host's name, in characters."""
 _CARRIERS = tuple(map(ipaddress.IPv6Network, ("::/96", "64:ff9b::/96")))
@@ -57,6 +59,10 @@ class Host:
     """
 
     glob: str
+
+    def __post_init__(self) -> None:
+        """Check the type of the glob."""
+        check_type("glob", self.glob, str, "text")
 
     def surely(self, value: Any) -> bool:
         """Return whether it is an http URL of such a host, written plainly; a wildcard never fits a private host."""

@@ -9,8 +9,11 @@ from __future__ import annotations
 import posixpath
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from types import NoneType
 from typing import Any, Protocol
 from urllib.parse import unquote
+
+from toolwire._surface import check_items, check_type
 
 
 class Matcher(Protocol):
@@ -30,6 +33,10 @@ class Text:
     """Text that a glob fits: `*` any characters, `?` one."""
 
     glob: str
+
+    def __post_init__(self) -> None:
+        """Check the type of the glob."""
+        check_type("glob", self.glob, str, "text")
 
     def surely(self, value: Any) -> bool:
         """Return whether the whole text fits."""
@@ -54,6 +61,11 @@ class PathGlob:
 
     glob: str
     base: str = "/"
+
+    def __post_init__(self) -> None:
+        """Check the types of the glob and its base."""
+        check_type("glob", self.glob, str, "text")
+        check_type("base", self.base, str, "text")
 
     def surely(self, value: Any) -> bool:
         """Return whether the path fits and is spelled plainly."""
@@ -85,6 +97,10 @@ class AnyOf:
 
     values: tuple[Any, ...]
 
+    def __post_init__(self) -> None:
+        """Check that the values are several: the letters of a text would be values, and a rule would never match."""
+        check_items("values", self.values, object, "a tuple of values")
+
     def surely(self, value: Any) -> bool:
         """Return whether the value is one of them."""
         return any(_same(value, allowed) for allowed in self.values)
@@ -109,6 +125,11 @@ class Number:
 
     at_least: float | None = None
     at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the types of both ends."""
+        check_type("at_least", self.at_least, (int, float, NoneType), "a number or None")
+        check_type("at_most", self.at_most, (int, float, NoneType), "a number or None")
 
     def surely(self, value: Any) -> bool:
         """Return whether it is a number in the range."""

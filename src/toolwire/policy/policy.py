@@ -21,7 +21,7 @@ from functools import lru_cache
 from types import NoneType
 from typing import Any, Literal, get_args
 
-from toolwire._surface import check_items, check_number, check_type
+from toolwire._surface import check_items, check_number, check_type, wrong_type
 from toolwire.messages import ToolCall
 from toolwire.policy.commands import Command as Command
 from toolwire.policy.fingerprint import approval_key
@@ -127,6 +127,9 @@ class Rule:
             raise ValueError(f"effect must be 'allow', 'ask' or 'deny', not {self.effect!r:.60}")
         check_type("tool", self.tool, str, "a glob over tools' names")
         check_type("arguments", self.arguments, Mapping, "a mapping from arguments to matchers")
+        for name, matcher in self.arguments.items():
+            if not hasattr(matcher, "maybe"):
+                raise wrong_type(f"arguments[{name!r}]", matcher, "a matcher, such as Text(...)")
 
     def fits(self, call: ToolCall, definition: ToolDefinition) -> bool:
         """Return whether the rule describes this call; the session is not considered."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+from os import PathLike
 from pathlib import Path
 
+from toolwire._surface import check_type
 from toolwire.errors import DefinitionError
 from toolwire.messages import FilePart, ImagePart
 
@@ -75,6 +77,7 @@ def attach(path: str | Path, *, media_type: str = "", max_bytes: int = MAX_ATTAC
         DefinitionError: the media type is unknown, or the file is too large.
         OSError: the file cannot be read.
     """
+    check_type("path", path, (str, PathLike), "a path")
     path = Path(path)
     media_type = media_type or media_type_of(path.name)
     if not media_type:

@@ -5,9 +5,10 @@ Source: docs.ag-ui.com/concepts/events; the tests decode every event with the pa
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from typing import Any
 
+from toolwire._surface import check_type
 from toolwire.agent.run_events import AgentEvent, RunEnded
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.telemetry.run_observer import new_run_id
@@ -21,7 +22,11 @@ def ag_ui_stream(events: AsyncGenerator[AgentEvent], *, thread_id: str = "", run
         events: the events of the run: `agent.run(task)`.
         thread_id: the id of the conversation, as `RunAgentInput` has it; "" for a new one.
         run_id: the id of the run, likewise.
+
+    Raises:
+        TypeError: the events are of another type, such as a list.
     """
+    check_type("events", events, AsyncIterator, "an iterator of events, such as agent.run(task) returns")
     return encoded(AgUiEncoder(thread_id, run_id), events)
 
 

@@ -7,10 +7,11 @@ Source: ai-sdk.dev/docs/ai-sdk-ui/stream-protocol, and the schema of the chunks 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from toolwire._surface import check_type
 from toolwire.agent.run_events import AgentEvent, RunEnded
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.telemetry.run_observer import new_run_id
@@ -33,7 +34,11 @@ def vercel_stream(events: AsyncGenerator[AgentEvent], *, message_id: str = "") -
     Args:
         events: the events of the run: `agent.run(task)`.
         message_id: the id of the answer; "" for a new one.
+
+    Raises:
+        TypeError: the events are of another type, such as a list.
     """
+    check_type("events", events, AsyncIterator, "an iterator of events, such as agent.run(task) returns")
     return encoded(VercelEncoder(message_id), events)
 
 

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from toolwire._surface import check_type
 from toolwire.wire.answer_shares import FormShare, form_shares, measured_answers, nearest_format, plain_name
 from toolwire.wire.format_registry import AUTO, all_formats, get_format
 from toolwire.wire.result_text import PLACE
@@ -229,6 +230,7 @@ _NOTABLE = 0.01
 
 def profile(name: str) -> Profile:
     """Return the profile for a hub name, an Ollama tag or a provider's model id; "auto" if the family is not known."""
+    check_type("name", name, str, "text")
     family, words = _family_of(name)
     if family is None:
         reason = f"No known family has a name like {name!r}: the format is detected from the text."
@@ -273,6 +275,7 @@ def detect_from_template(template: str) -> Profile:
     others vary. `reasoning_started` is set if one branch of the template ends with an opener of reasoning that is not
     closed.
     """
+    check_type("template", template, str, "text")
     best: WireFormat | None = None
     most = (0, 0, False)
     for wire in all_formats():
