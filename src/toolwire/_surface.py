@@ -54,6 +54,9 @@ EXTRAS = {
 }
 """The extra that installs each optional module."""
 
+PACKAGE_EXTRAS = {"toolwire.gateway": "gateway", "toolwire.mcp": "mcp"}
+"""The extras of packages that need modules which several extras install."""
+
 
 def lazy_exports(
     package: str, homes: Mapping[str, str]
@@ -71,7 +74,7 @@ def lazy_exports(
         home = home_of.get(name)
         if home is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        with needs_extra(f"{package}.{name}"):
+        with needs_extra(f"{package}.{name}", package=package):
             value = getattr(import_module(f"toolwire.{home}"), name)
         setattr(sys.modules[package], name, value)
         return value
@@ -83,12 +86,13 @@ def lazy_exports(
 
 
 @contextmanager
-def needs_extra(feature: str, extra: str = "") -> Iterator[None]:
+def needs_extra(feature: str, extra: str = "", *, package: str = "") -> Iterator[None]:
     """Run imports of optional modules; name the extra to install if one of them fails.
 
     Args:
         feature: the subject of the message, such as "Bedrock".
         extra: the extra, if not the one in `EXTRAS`; then any import that fails counts.
+        package: the package that is imported, which may have an extra of its own.
 
     Raises:
         MissingExtra: an optional module cannot be imported.
@@ -102,7 +106,8 @@ def needs_extra(feature: str, extra: str = "") -> Iterator[None]:
         if isinstance(error, MissingExtra) or not (extra or module in EXTRAS):
             raise
         reason = "is not installed" if isinstance(error, ModuleNotFoundError) else f"cannot be imported ({error})"
-        raise MissingExtra(feature, module or "a module", reason, extra or EXTRAS[module]) from error
+        extra = extra or PACKAGE_EXTRAS.get(package) or EXTRAS[module]
+        raise MissingExtra(feature, module or "a module", reason, extra) from error
 
 
 def wrong_type(argument: str, value: object, expected: str) -> TypeError:

@@ -78,6 +78,16 @@ except ImportError as error:
             "strict=True needs openapi_spec_validator, which is not installed: [openapi]",
         ),
         (
+            "from toolwire.gateway import serve",
+            ["uvicorn"],
+            "toolwire.gateway.serve needs uvicorn, which is not installed: [gateway]",
+        ),
+        (
+            "from toolwire.mcp import McpRouter",
+            ["anyio"],
+            "toolwire.mcp.McpRouter needs anyio, which is not installed: [mcp]",
+        ),
+        (
             "from toolwire.cli.serve_command import serve; serve()",
             ["aiohttp"],
             "toolwire serve needs aiohttp, which is not installed: [gateway]",

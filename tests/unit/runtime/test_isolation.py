@@ -56,7 +56,7 @@ def test_values_travel_as_json(value: Any) -> None:
 @pytest.mark.parametrize(
     ("function", "limits", "message"),
     [
-        (tools.burn, Isolation(cpu_seconds=1), "burn used more than 1 seconds of processor time"),
+        (tools.burn, Isolation(cpu_seconds=1), "burn used more than 1 s of processor time"),
         (tools.burn, Isolation(seconds=0.5), "burn took longer than 0.5 seconds"),
         (partial(tools.later, seconds=60), Isolation(seconds=0.5), "later took longer than 0.5 seconds"),
         (partial(tools.eat, size=1 << 31), LIMITS, "eat needed more than 1024 MB of memory"),

@@ -162,7 +162,7 @@ def _answer(tool: str, ended: ProgramResult, isolation: Isolation) -> Any:
     if ended.timed_out:
         raise ToolError(f"{tool} took longer than {isolation.seconds:g} seconds and was stopped.")
     if ended.status == -signal.SIGXCPU:
-        raise ToolError(f"{tool} used more than {isolation.cpu_seconds} seconds of processor time and was stopped.")
+        raise ToolError(f"{tool} used more than {isolation.cpu_seconds} s of processor time and was stopped.")
     if ended.out.size > MAX_RESULT:
         raise ToolError(f"{tool} returned more than {MAX_RESULT >> 20} MB.")
     try:
