@@ -48,12 +48,37 @@ class Access:
     origins: frozenset[str] = frozenset()
     virtual_keys: VirtualKeys | None = None
 
-    async def admit(self, headers: Mapping[str, str], query: str) -> Requester:
+    def browser_headers(self, headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+        """Return the headers of a response by which browsers let pages of the allowed origins read it.
+
+        Args:
+            headers: the request's headers, in lower case.
+        """
+        if not self.origins:
+            return []
+        origin, requested = headers.get("origin", ""), headers.get("access-control-request-method", "")
+        response_headers = [(b"vary", b"origin, access-control-request-headers" if requested else b"origin")]
+        if origin.lower() not in self.origins:
+            return response_headers
+        response_headers.append((b"access-control-allow-origin", origin.encode("latin-1")))
+        if requested:
+            names = headers.get("access-control-request-headers", "").encode("latin-1")
+            response_headers += [
+                (b"access-control-allow-methods", b"GET, POST, DELETE"),
+                (b"access-control-allow-headers", names or b"authorization, content-type"),
+                (b"access-control-max-age", b"600"),
+            ]
+        else:
+            response_headers.append((b"access-control-expose-headers", b"x-request-id, x-toolwire-notes, retry-after"))
+        return response_headers
+
+    async def admit(self, headers: Mapping[str, str], query: str, *, needs_key: bool = True) -> Requester:
         """Check a request, and return who sent it.
 
         Args:
             headers: the request's headers, in lower case.
             query: the query of its address.
+            needs_key: whether it needs a key, where the gateway has keys.
 
         Raises:
             GatewayFailure: the request is refused.
@@ -65,7 +90,7 @@ class Access:
         if is_foreign(headers.get("origin", ""), headers.get("sec-fetch-site", ""), self.origins):
             raise GatewayFailure(FORBIDDEN, "pages of other origins may not send requests to this server")
         key = key_of(headers, query)
-        if not self.keys and self.virtual_keys is None:
+        if not needs_key or (not self.keys and self.virtual_keys is None):
             return Requester()
         sent = key.encode("utf-8", "replace")
         # Each key is compared, whichever is right, so that the time says nothing about them.

@@ -37,7 +37,7 @@ class Reply:
 
     def __init__(self, send: Send, client_api: ClientApi, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
         self._send = send
-        self._client_api = client_api
+        self.client_api = client_api
         self._headers = list(headers)
         self._at_boundary = True  # between two events of the stream
         self._sending = False
@@ -46,6 +46,8 @@ class Reply:
         self._sign: asyncio.Task[None] | None = None
         self.begun = False
         self.ended = False
+        self.status = 0
+        """The HTTP status that was sent, or that of the failure that ended a stream; 0 if nothing was sent."""
         self.tap: Callable[[bytes], Awaitable[None]] | None = None
         """Called with the bytes of a good answer before they are sent."""
         self.exchange: Exchange | None = None
@@ -62,6 +64,7 @@ class Reply:
         self.begun = self.ended = True
         if self.exchange is not None:
             self.exchange.replied(body, status)
+        self.status = status
         await self._send({"type": "http.response.start", "status": status, "headers": [*head, *self._headers]})
         await self._send({"type": "http.response.body", "body": body})
 
@@ -92,7 +95,8 @@ class Reply:
         self.begun = True
         if self.exchange is not None:
             self.exchange.status = 200
-        kind = (media_type or self._client_api.stream_type).encode("latin-1")
+        self.status = 200
+        kind = (media_type or self.client_api.stream_type).encode("latin-1")
         headers = [(b"content-type", kind), *_STREAM_HEADERS, *self._headers]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
@@ -105,7 +109,7 @@ class Reply:
     @contextmanager
     def keeping_alive(self) -> Iterator[None]:
         """Send keep-alive bytes while nothing else is sent."""
-        if not self._client_api.keep_alive:
+        if not self.client_api.keep_alive:
             yield
             return
         loop = asyncio.get_running_loop()
@@ -131,7 +135,7 @@ class Reply:
     async def _send_sign(self) -> None:
         if not self.begun:
             await self._begin()
-        await self._send({"type": "http.response.body", "body": self._client_api.keep_alive, "more_body": True})
+        await self._send({"type": "http.response.body", "body": self.client_api.keep_alive, "more_body": True})
 
 
 async def answer_stream(question: Question, upstreams: Iterator[Upstream], reply: Reply) -> None:
@@ -185,6 +189,7 @@ async def _fail(question: Question, reply: Reply, failure: GatewayFailure) -> No
     """End a stream that has begun with the API's own error; where its bytes are passed on, with its connection."""
     if question.exchange is not None:
         question.exchange.failure = str(failure)
+    reply.status = failure.status
     if not reply.ended:
         await reply.piece(question.client_api.api.write_error(str(failure)))
         await reply.end()

@@ -8,7 +8,7 @@ import logging
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route, Router
 
@@ -17,12 +17,13 @@ from toolwire.gateway.access import Access
 from toolwire.gateway.answering import ClientLeft, Receive, Reply, Send, server_ends, take_back_cancellation
 from toolwire.gateway.client_apis import CHAT
 from toolwire.gateway.client_calls import ClientCall, Services
-from toolwire.gateway.failures import INTERNAL, NOT_FOUND, UNAVAILABLE, GatewayFailure
+from toolwire.gateway.failures import INTERNAL, NO_METHOD, NOT_FOUND, UNAVAILABLE, GatewayFailure
+from toolwire.gateway.gateway_metrics import GatewayMetrics
 from toolwire.gateway.inspection import RESENT, Resending, Resent, recording
 from toolwire.gateway.key_spending import KeySpending
 from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.request_body import MAX_BODY
-from toolwire.gateway.routes import ROUTES, Address
+from toolwire.gateway.routes import ROUTES, Address, api_at
 from toolwire.gateway.state_store import StateStore
 from toolwire.gateway.stored_responses import StoredResponses
 from toolwire.inspector.inspector import Inspector
@@ -31,6 +32,9 @@ from toolwire.runtime.foreign_code import capture_errors
 
 RESPONSE_SECONDS = 30 * 86_400.0
 """Time for which responses of the Responses API are stored, in seconds."""
+
+if TYPE_CHECKING:
+    from toolwire.gateway.request_spans import RequestSpans
 
 LOG = logging.getLogger("toolwire.gateway")
 
@@ -45,6 +49,7 @@ class Gateway:
         store: the state that it shares with other gateways; None if no key is limited and no response is stored.
         response_seconds: the time for which responses of the Responses API are stored; 0 to store none.
         inspector: records requests, and shows them at `/inspector`; None for none.
+        spans: writes requests as spans; None if nothing reads spans.
     """
 
     def __init__(
@@ -56,10 +61,11 @@ class Gateway:
         store: StateStore | None = None,
         response_seconds: float = RESPONSE_SECONDS,
         inspector: Inspector | None = None,
+        spans: RequestSpans | None = None,
     ) -> None:
         self.access = access or Access()
         self.inspector = inspector
-        self.services = Services(models, max_body)
+        self.services = Services(models, max_body, metrics=GatewayMetrics(), spans=spans)
         if store is not None:
             self.services.spending = KeySpending(store)
             self.services.responses = StoredResponses(store, response_seconds) if response_seconds else None
@@ -67,6 +73,9 @@ class Gateway:
         routes = [
             Route(path, _Endpoint(self, route), methods=list(route.methods)) for route in ROUTES for path in route.paths
         ]
+        # Routes are tried in their order: what comes here has a path of the gateway, and another method.
+        paths = dict.fromkeys(path for route in ROUTES for path in route.paths)
+        routes += [Route(path, _Endpoint(self, WRONG_METHOD)) for path in paths]
         self._router = Router(routes, redirect_slashes=False, default=_Endpoint(self, NOTHING))
         self._inspector_app: InspectorApp | None = None
         if inspector is not None:
@@ -108,30 +117,47 @@ async def _nothing(call: ClientCall) -> None:
     raise GatewayFailure(NOT_FOUND, "there is nothing at this address")
 
 
+async def _wrong_method(call: ClientCall) -> None:
+    raise GatewayFailure(NO_METHOD, "this address does not have this method")
+
+
 NOTHING = Address((), CHAT, _nothing)
+WRONG_METHOD = Address((), CHAT, _wrong_method)
 
 
 class _Endpoint:
-    """The application behind one route: access is checked, and failures are reported in the API's own form."""
+    """The application behind one route: access is checked, and failures are reported in the API's own form.
+
+    Args:
+        gateway: the gateway.
+        address: the route; for one without paths, the path of a request decides about the API.
+    """
 
     def __init__(self, gateway: Gateway, address: Address) -> None:
         self._gateway = gateway
-        self._client_api = address.client_api
+        self._client_api = address.client_api if address.paths else None
         self._handle = address.handle
+        self._needs_key = address.needs_key
         self._is_recorded = gateway.inspector is not None and address.asks_model
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         resent: Resent | None = scope.get(RESENT)
         id = resent.id if resent is not None else secrets.token_hex(12)
-        reply = Reply(send, self._client_api, ((b"x-request-id", id.encode()),))
+        client_api = self._client_api or api_at(scope["path"])
+        access = self._gateway.access
         headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
         query = scope["query_string"].decode("latin-1")
         path = scope.get("path_params", {})
-        call = ClientCall(self._gateway.services, self._client_api, path, headers, query, receive, reply, id)
+        reply = Reply(send, client_api, [(b"x-request-id", id.encode()), *access.browser_headers(headers)])
+        if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
+            # Browsers ask without a key; whether the page is allowed is in the headers.
+            await reply.whole(200, b"", "text/plain")
+            return
+        call = ClientCall(self._gateway.services, client_api, path, headers, query, receive, reply, id)
         with capture_errors() as captured, self._gateway.answering(reply):
             try:
                 if resent is None:
-                    call.requester = await self._gateway.access.admit(headers, query)
+                    call.requester = await access.admit(headers, query, needs_key=self._needs_key)
                 if self._is_recorded:
                     assert self._gateway.inspector is not None
                     with recording(self._gateway.inspector, call, scope["path"], resent):
@@ -158,5 +184,5 @@ class _Endpoint:
         if reply.begun:
             return
         headers = {"retry-after": failure.retry_after} if failure.retry_after else {}
-        body = json.dumps(self._client_api.failure(failure), ensure_ascii=False).encode()
+        body = json.dumps(reply.client_api.failure(failure), ensure_ascii=False).encode()
         await reply.whole(failure.status, body, "application/json", headers)

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from toolwire.gateway.failures import HEAD_TOO_LARGE, GatewayFailure
+from toolwire.gateway.routes import api_at
+
 MAX_HEAD = 64 << 10
 """Maximum size of a request's line and headers, in bytes."""
+MAX_PATH = 1_000
+"""Number of bytes of a head in which its path is looked for, to report that the head is too large."""
 HEAD_SECONDS = 20.0
 """Seconds in which the head of a request must arrive, from its first byte or from the beginning of the connection."""
 
-_TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+def _too_large(beginning: bytes) -> bytes:
+    """Return the answer to a head that is too large, in the form of the API at its path."""
+    line = beginning.partition(b"\r\n")[0].split(b" ")
+    path = line[1].partition(b"?")[0].decode("latin-1") if len(line) > 1 else ""
+    failure = GatewayFailure(HEAD_TOO_LARGE, f"the line and the headers have more than {MAX_HEAD >> 10} KiB")
+    body = json.dumps(api_at(path).failure(failure)).encode()
+    head = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: application/json\r\nconnection: close\r\n"
+    return head + b"content-length: %d\r\n\r\n" % len(body) + body
 
 
 def bounded_protocol() -> type[asyncio.Protocol]:
@@ -22,6 +36,7 @@ def bounded_protocol() -> type[asyncio.Protocol]:
     class BoundedConnection(base):  # type: ignore[misc]  # the parser that is installed decides about the base
         _timer: asyncio.TimerHandle | None = None
         _head_size = 0
+        _beginning = b""
         _requests = 0
 
         def connection_made(self, transport: Any) -> None:
@@ -37,8 +52,10 @@ def bounded_protocol() -> type[asyncio.Protocol]:
                 self._forget_head()
             elif self._timer is not None:
                 self._head_size += len(data)
+                if len(self._beginning) < MAX_PATH:
+                    self._beginning += data[:MAX_PATH]
                 if self._head_size > MAX_HEAD and not self.transport.is_closing():
-                    self.transport.write(_TOO_LARGE)
+                    self.transport.write(_too_large(self._beginning))
                     self.transport.close()
 
         def connection_lost(self, exc: Exception | None) -> None:
@@ -47,7 +64,7 @@ def bounded_protocol() -> type[asyncio.Protocol]:
 
         def _await_head(self) -> None:
             if self._timer is None:
-                self._head_size = 0
+                self._head_size, self._beginning = 0, b""
                 self._timer = self.loop.call_later(HEAD_SECONDS, self._end)
 
         def _forget_head(self) -> None:

@@ -30,6 +30,8 @@ _STORED_ELSEWHERE = ("previous_response_id", "conversation")
 
 
 if TYPE_CHECKING:
+    from toolwire.gateway.gateway_metrics import GatewayMetrics
+    from toolwire.gateway.request_spans import RequestSpans
     from toolwire.gateway.stored_responses import StoredResponses
 
 
@@ -43,6 +45,8 @@ class Services:
         spending: counts what keys use; None if no key is limited.
         responses: the stored answers of the Responses API; None if none are stored.
         health: remembers which backends fail.
+        metrics: counts the answers.
+        spans: writes the answers as spans; None if nothing reads spans.
     """
 
     models: ModelTable
@@ -50,6 +54,8 @@ class Services:
     spending: KeySpending | None = None
     responses: StoredResponses | None = None
     health: UpstreamHealth = field(default_factory=UpstreamHealth)
+    metrics: GatewayMetrics | None = None
+    spans: RequestSpans | None = None
 
 
 @dataclass(slots=True)
@@ -145,15 +151,20 @@ class ClientCall:
             GatewayFailure: no model answers, and nothing has been sent.
         """
         served = self.model(question.model)
-        upstreams = self.services.health.in_order(served, question.model)
-        key, spending = self.requester.key, self.services.spending
+        services, key = self.services, self.requester.key
+        upstreams = services.health.in_order(served, question.model)
+        meter = AnswerMeter()
+        question.observers.append(meter.observe)
         async with AsyncExitStack() as stack:
-            if key is not None and key.allowances and spending is not None:
-                meter = AnswerMeter(tokens_of(question.request))
-                question.observers.append(meter.observe)
-                await stack.enter_async_context(spending.charged(key, question, served, meter))
             if self.exchange is not None:
                 stack.callback(_price, self.exchange, question, served)
+            if services.metrics is not None:
+                stack.enter_context(services.metrics.counted(self.reply, question, served, meter))
+            if services.spans is not None:
+                stack.enter_context(services.spans.recorded(self.headers, question, meter, self.reply))
+            if key is not None and key.allowances and services.spending is not None:
+                meter.input_tokens = tokens_of(question.request)
+                await stack.enter_async_context(services.spending.charged(key, question, served, meter))
             async with until_gone(self.receive):
                 await (answer_stream if question.stream else answer_whole)(question, upstreams, self.reply)
 

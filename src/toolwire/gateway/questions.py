@@ -34,6 +34,7 @@ class Question:
             the client waits for them. The events of an answer that is passed on are read only for them.
         answered_by: the backend that answers; None as long as none does.
         exchange: records the request for the inspector; None if it is off.
+        trace_headers: headers by which a backend continues the trace of the request.
     """
 
     id: str
@@ -48,6 +49,7 @@ class Question:
     observers: list[Callable[[Sequence[Event]], None]] = field(default_factory=list, repr=False)
     answered_by: Upstream | None = None
     exchange: Exchange | None = field(default=None, repr=False)
+    trace_headers: dict[str, str] = field(default_factory=dict)
 
     def observe(self, events: Sequence[Event]) -> None:
         """Show events of the answer to the observers."""
@@ -89,10 +91,14 @@ class Upstream(Protocol):
 
     Attributes:
         name: the name of the backend, for messages.
+        api: the name of the API that the model is reached through; "" for a model in this process.
     """
 
     @property
     def name(self) -> str: ...  # noqa: D102
+
+    @property
+    def api(self) -> str: ...  # noqa: D102
 
     def open(self, question: Question) -> AbstractAsyncContextManager[Answer]:
         """Ask the model; leaving the context cancels the request.

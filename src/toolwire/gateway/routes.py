@@ -8,6 +8,7 @@ from typing import NamedTuple
 from toolwire.gateway.client_apis import CHAT, GEMINI, MESSAGES, OLLAMA, RESPONSES, ClientApi
 from toolwire.gateway.client_calls import ClientCall
 from toolwire.gateway.failures import INVALID, NO_WEBSOCKET, NOT_FOUND, GatewayFailure
+from toolwire.gateway.gateway_metrics import show_metrics
 from toolwire.gateway.model_lists import (
     gemini_model,
     gemini_models,
@@ -37,12 +38,14 @@ class Address(NamedTuple):
         client_api: the API that errors are written in, and requests are read in.
         handle: answers a request.
         methods: the methods.
+        needs_key: whether a request needs a key, where the gateway has keys.
     """
 
     paths: tuple[str, ...]
     client_api: ClientApi
     handle: Handle
     methods: tuple[str, ...] = ("POST",)
+    needs_key: bool = True
 
     @property
     def asks_model(self) -> bool:
@@ -118,5 +121,18 @@ ROUTES: tuple[Address, ...] = (
     Address(("/api/show",), OLLAMA, ollama_show),
     Address(("/api/ps",), OLLAMA, ollama_running, GET),
     Address(("/api/version",), OLLAMA, ollama_version, GET),
-    Address(("/", "/health", "/ready", "/api/hello"), CHAT, say_hello, GET),
+    Address(("/", "/api/hello"), CHAT, say_hello, GET),
+    Address(("/health", "/ready"), CHAT, say_hello, GET, needs_key=False),
+    Address(("/metrics",), CHAT, show_metrics, GET),
 )
+
+
+def api_at(path: str) -> ClientApi:
+    """Return the API in which a failure at any path is reported: that of the route that begins most like it."""
+    fitting = [
+        (len(prefix), address.client_api)
+        for address in ROUTES
+        for prefix in (route.partition("{")[0].rstrip("/") for route in address.paths)
+        if prefix and f"{path}/".startswith(f"{prefix}/")
+    ]
+    return max(fitting, key=lambda fit: fit[0], default=(0, OLLAMA if path.startswith("/api/") else CHAT))[1]

@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -20,6 +21,7 @@ from toolwire.gateway.state_store import IN_MEMORY, StateStore, open_store
 from toolwire.gateway.virtual_keys import VirtualKeys
 from toolwire.inspector.inspector import Inspector, InspectorOptions
 from toolwire.runtime.local_http import is_loopback, listen, own_hosts, run_server, url_of
+from toolwire.telemetry.defaults import uses_opentelemetry
 
 GRACE = 30
 """Seconds that running answers have to finish when the server ends."""
@@ -27,6 +29,10 @@ GRACE = 30
 
 _LAST_WORDS = 5
 """Seconds that answers have, after the grace, to send the error that ends them."""
+
+
+if TYPE_CHECKING:
+    from toolwire.gateway.request_spans import RequestSpans
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +112,7 @@ async def serve(
     hosts = frozenset() if needs_key else own_hosts(options.host, port) | {name.lower() for name in options.hosts}
     origins = frozenset(f"http://{host}" for host in own_hosts(options.host, port)) | frozenset(options.origins)
     access = Access(options.keys, hosts, origins, VirtualKeys(store) if options.virtual_keys else None)
+    spans = _configured_spans()
     gateway = Gateway(
         models,
         access=access,
@@ -113,13 +120,27 @@ async def serve(
         store=store,
         response_seconds=options.response_seconds,
         inspector=None if options.inspector is None else Inspector(options.inspector),
+        spans=spans,
     )
     try:
         await _run(gateway, listener, options, ready)
     finally:
         listener.close()
+        if spans is not None:
+            await asyncio.to_thread(spans.flush)
         if own_store is not None:
             await own_store.close()
+
+
+def _configured_spans() -> RequestSpans | None:
+    """Return the writer of spans where OpenTelemetry is used and installed."""
+    if not uses_opentelemetry():
+        return None
+    try:
+        from toolwire.gateway.request_spans import configured_spans
+    except ImportError:
+        return None
+    return configured_spans()
 
 
 class _Server(uvicorn.Server):

@@ -137,6 +137,10 @@ class _Watched:
     def name(self) -> str:
         return self._upstream.name
 
+    @property
+    def api(self) -> str:
+        return self._upstream.api
+
     def prices_of(self, model: str) -> ModelPrices | None:
         return self._upstream.prices_of(model)
 

@@ -68,6 +68,7 @@ class ApiUpstream:
 
     def __init__(self, client: Client, *, name: str = "", model: str = "", calls_in_text: str = "") -> None:
         self.name = name or client.api.name
+        self.api = client.api.name
         self._client = client
         self._model = model
         self._calls_in_text = calls_in_text
@@ -105,7 +106,9 @@ class ApiUpstream:
             attempt = question.exchange.attempt(self.name, self._client.api.name, model, text_format, body)
             backend_request.attempt = attempt
         try:
-            async with self._client.open(body, model=model, stream=question.stream) as answer:
+            async with self._client.open(
+                body, model=model, stream=question.stream, extra_headers=question.trace_headers
+            ) as answer:
                 if attempt is not None:
                     attempt.answered(answer.status, passed=passed and answer.good)
                 if not answer.good:
@@ -187,6 +190,7 @@ class TextUpstream:
 
     def __init__(self, backend: Backend, *, name: str = "") -> None:
         self.name = name or backend.model or "the model"
+        self.api = backend.api
         self._backend = backend
 
     async def list_models(self) -> list[str]:

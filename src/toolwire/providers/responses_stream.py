@@ -358,6 +358,7 @@ class ResponsesStreamWriter(BlockWriter):
         """Yield the end of the open item."""
         if self._item["type"] == _CLIENT_CALL:
             if call is not None and call.complete and (client_item := client_call_item(call.call)) is not None:
+                client_item = {"id": self._id("cc"), **client_item}
                 yield self._begin(client_item)
                 yield self._done(client_item)
             return

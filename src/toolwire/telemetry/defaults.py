@@ -84,9 +84,14 @@ def _recorder(*, content: bool) -> Recorder:
         return _recorders[key]
 
 
+def uses_opentelemetry() -> bool:
+    """Return whether the program or the environment has to do with OpenTelemetry; otherwise nothing is imported."""
+    return "opentelemetry.sdk" in sys.modules or any(name.startswith("OTEL_") for name in os.environ)
+
+
 def _tracing() -> tuple[Observer, ...]:
-    if "opentelemetry.sdk" not in sys.modules and not any(name.startswith("OTEL_") for name in os.environ):
-        return ()  # neither the program nor the environment has anything to do with it: nothing is imported
+    if not uses_opentelemetry():
+        return ()
     with _lock:
         if not _tracings:
             try:

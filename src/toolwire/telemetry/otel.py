@@ -117,7 +117,7 @@ class Tracing:
             "gen_ai.agent.name": run.agent,
             "toolwire.run.id": run.id,
             "toolwire.format.asked": run.format,
-            **_model(run.model, run.api),
+            **model_attributes(run.model, run.api),
         }
         if self._content:
             attributes["gen_ai.input.messages"] = MessageEncoder().text("user", run.task)
@@ -150,7 +150,7 @@ class Tracing:
             attributes["error.type"] = end.reason
             run.span.set_status(Status(StatusCode.ERROR, end.reason))
         run.span.set_attributes(
-            {**attributes, **_usage(end.usage), "toolwire.rounds": end.rounds, "toolwire.calls": end.calls}
+            {**attributes, **usage_attributes(end.usage), "toolwire.rounds": end.rounds, "toolwire.calls": end.calls}
         )
         if end.money:
             run.span.set_attribute("toolwire.cost", end.money)
@@ -163,7 +163,7 @@ class Tracing:
         contexts.detach(run.token)
 
     def _chat(self, run: _Open, turn: TurnRecord) -> None:
-        model: _Attributes = {"gen_ai.operation.name": "chat", **_model(turn.model, turn.api)}
+        model: _Attributes = {"gen_ai.operation.name": "chat", **model_attributes(turn.model, turn.api)}
         failed = "" if turn.answered else "provider_error"
         error: _Attributes = {"error.type": failed} if failed else {}
         attributes: _Attributes = {
@@ -178,10 +178,10 @@ class Tracing:
             "toolwire.problems": tuple(turn.problems),
         }
         if turn.request is not None:
-            attributes |= _settings(turn.request)
+            attributes |= settings_attributes(turn.request)
         usage = turn.response.usage
         if usage is not None:
-            attributes |= _usage(usage)
+            attributes |= usage_attributes(usage)
             self._tokens.record(usage.input_tokens, {**model, "gen_ai.token.type": "input"}, run.context)
             self._tokens.record(usage.output_tokens, {**model, "gen_ai.token.type": "output"}, run.context)
         if turn.time_to_first_event is not None:
@@ -242,12 +242,17 @@ def configured() -> Tracing | None:
     A provider that the program has set is used. Otherwise OTEL_EXPORTER_OTLP_ENDPOINT and related variables,
     OTEL_TRACES_EXPORTER and OTEL_METRICS_EXPORTER decide where spans and metrics go.
     """
-    traces, meters = _own_traces(), _own_meters()
-    if traces is None and meters is None:
-        traces, meters = _traces(), _meters()
-    if traces is None and meters is None:
+    spans, meters = _own_traces(), _own_meters()
+    if spans is None and meters is None:
+        spans, meters = _traces(), _meters()
+    if spans is None and meters is None:
         return None
-    return Tracing(traces or trace.NoOpTracerProvider(), meters or metrics.NoOpMeterProvider())
+    return Tracing(spans or trace.NoOpTracerProvider(), meters or metrics.NoOpMeterProvider())
+
+
+def traces() -> TracerProvider | None:
+    """Return the provider of spans that the program has set, else one as the environment says; None if neither does."""
+    return _own_traces() or _traces()
 
 
 def _own_traces() -> TracerProvider | None:
@@ -317,11 +322,18 @@ def _histogram(meter: Meter, name: str, unit: str, about: str, bounds: Sequence[
     return meter.create_histogram(f"gen_ai.{name}", unit, about, explicit_bucket_boundaries_advisory=bounds)
 
 
-def _model(model: str, api: str) -> _Attributes:
+def model_attributes(model: str, api: str) -> dict[str, AttributeValue]:
+    """Return the attributes that name a model and its provider.
+
+    Args:
+        model: the model's name.
+        api: the name of the API that it is reached through; "" for a model in this process.
+    """
     return {"gen_ai.provider.name": PROVIDERS.get(api, api or HERE), "gen_ai.request.model": model}
 
 
-def _usage(usage: Usage) -> _Attributes:
+def usage_attributes(usage: Usage) -> dict[str, AttributeValue]:
+    """Return the attributes for the tokens of an answer."""
     attributes: _Attributes = {
         "gen_ai.usage.input_tokens": usage.input_tokens,
         "gen_ai.usage.output_tokens": usage.output_tokens,
@@ -333,7 +345,8 @@ def _usage(usage: Usage) -> _Attributes:
     return attributes
 
 
-def _settings(request: ChatRequest) -> _Attributes:
+def settings_attributes(request: ChatRequest) -> dict[str, AttributeValue]:
+    """Return the attributes for the settings of a request."""
     settings = {
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,

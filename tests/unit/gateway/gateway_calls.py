@@ -152,6 +152,7 @@ class Scripted:
 
     def __init__(self, *groups: Iterable[Event] | float | Exception, name: str = "scripted", opens: Any = None) -> None:
         self.name = name
+        self.api = ""
         self.prices: ModelPrices | None = None
         self.questions: list[Question] = []
         self.closed = 0

@@ -53,14 +53,16 @@ def converse(talk: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaita
 
 def test_a_head_that_is_too_large_is_refused_before_it_is_complete() -> None:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
-        writer.write(b"GET /health HTTP/1.1\r\n")
+        writer.write(b"POST /v1/messages?beta=true HTTP/1.1\r\n")
         writer.write(b"x-a: %s\r\n" % (b"a" * 60_000))
         await writer.drain()
         await asyncio.sleep(0.2)  # The last bytes arrive alone, so that none are unread when the connection ends.
         writer.write(b"x-b: %s\r\n" % (b"b" * 8_000))
         return await reader.read()
 
-    assert converse(talk).startswith(b"HTTP/1.1 431 ")
+    head, _, body = converse(talk).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 431 ")
+    assert json.loads(body)["type"] == "error"
 
 
 @pytest.mark.parametrize("beginning", [b"", b"GET /health HTTP/1.1\r\nhost: "])
