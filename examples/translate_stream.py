@@ -13,14 +13,13 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 
-from toolwire import Event, ParsedResponse, ToolCall, get_api, replay
+from toolwire import Event, ParsedResponse, StreamDecoder, ToolCall, get_api, replay
 
 SAMPLE = ParsedResponse("I look it up.", tool_calls=(ToolCall("get_weather", {"city": "Paris"}, "call_1"),))
 
 
-def decode(pieces: Iterable[bytes], source: str) -> Iterator[Event]:
+def decode(pieces: Iterable[bytes], decoder: StreamDecoder) -> Iterator[Event]:
     """Yield the events of a stream as its bytes arrive, however they are split."""
-    decoder = get_api(source).stream_decoder()
     for piece in pieces:
         yield from decoder.feed(piece)
     yield from decoder.finish()
@@ -34,8 +33,9 @@ def standard_input() -> Iterator[bytes]:
 
 def main(source: str, target: str, *, model: str, sample: bool) -> None:
     """Write the translated stream to standard output."""
-    pieces = get_api(source).encode_stream(replay(SAMPLE)) if sample else standard_input()
-    for piece in get_api(target).encode_stream(decode(pieces, source), model=model):
+    pieces = get_api(source).encode_stream(replay(SAMPLE), model="sample") if sample else standard_input()
+    decoder = get_api(source).stream_decoder()
+    for piece in get_api(target).encode_stream(decode(pieces, decoder), model=model, source=decoder):
         sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
 
@@ -44,7 +44,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Translate a stream between APIs.")
     parser.add_argument("--source", default="openai_chat")
     parser.add_argument("--target", default="anthropic_messages")
-    parser.add_argument("--model", default="my-model", help="the name of the model in the translated stream")
+    parser.add_argument("--model", default="", help="another name for the model in the translated stream")
     parser.add_argument("--sample", action="store_true", help="translate a sample instead of standard input")
     arguments = parser.parse_args()
     main(arguments.source, arguments.target, model=arguments.model, sample=arguments.sample)

@@ -403,12 +403,14 @@ def test_reread_log_prints_a_row_for_each_output(
 
 def test_translate_stream_writes_the_events_of_the_other_api() -> None:
     response = calling(call("get_weather", city="Paris"), content="I look it up.")
-    source = b"".join(get_api("openai_chat").encode_stream(replay(response)))
+    source = b"".join(get_api("openai_chat").encode_stream(replay(response), model="big-1", id="7"))
     translated = start("translate_stream.py", stdin=source).stdout.decode()
     events = re.findall(r"^event: (\w+)$", translated, re.MULTILINE)
     assert (events[0], events[-1]) == ("message_start", "message_stop")
     assert '"name":"get_weather"' in translated
     assert '"stop_reason":"tool_use"' in translated
+    assert '"id":"msg_7"' in translated
+    assert '"model":"big-1"' in translated
 
 
 def test_own_format_renders_streams_and_reports_truncation(

@@ -407,6 +407,7 @@ class ProviderApi(ABC):
         An error of the provider ends the stream with an error of this API. `source` is the decoder that the events come
         from: the stream has its model, id and time where none is passed.
         """
+        check_type("events", events, Iterable, "an iterable of events; encode_stream_async takes an asynchronous one")
         if source is not None:
             # The decoder knows them once the first event is there.
             pulled = iter(events)

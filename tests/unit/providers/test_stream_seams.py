@@ -224,3 +224,11 @@ def test_what_is_passed_counts_before_what_the_original_says() -> None:
     text = b"".join(api.encode_stream(events, model="other", source=decoder))
     assert b'"model":"other"' in text
     assert b'"id":"chatcmpl-7"' in text
+
+
+def test_asynchronous_events_are_refused_where_others_are_expected() -> None:
+    async def events() -> AsyncIterator[Event]:
+        yield ContentDelta("x")
+
+    with pytest.raises(TypeError, match="encode_stream_async takes an asynchronous one, not async_generator"):
+        list(get_api("openai_chat").encode_stream(events()))  # type: ignore[arg-type]
