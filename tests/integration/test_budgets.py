@@ -22,6 +22,7 @@ from toolwire.testing import ScriptedBackend
 
 APIS = [
     "openai_chat", "openai_responses", "anthropic", "gemini", "bedrock_converse", "mistral", "cohere", "ollama", "vllm",
+    "gemini_interactions", "anthropic_bedrock", "anthropic_vertex",
 ]  # fmt: skip
 USAGE = Usage(90, 10)
 
@@ -50,7 +51,7 @@ def calling_server(name: str, usage: Usage | None) -> Any:
         if ENDPOINTS[api.name].counts_streams and not body.get("stream_options", {}).get("include_usage"):
             reported = None
         stream = b"".join(api.encode_stream(replay(call(next(steps), reported))))
-        content_type = "application/vnd.amazon.eventstream" if name == "bedrock_converse" else "text/event-stream"
+        content_type = "application/vnd.amazon.eventstream" if "bedrock" in name else "text/event-stream"
         return Answer(stream, content_type=content_type)
 
     return serving(answer)
@@ -75,6 +76,7 @@ def client(name: str, url: str) -> Client:
 def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "p")
 
 
 @pytest.mark.parametrize(
