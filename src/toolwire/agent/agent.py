@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypedDict, Unpack, cast, overloa
 from typing_extensions import TypeForm, TypeVar
 
 from toolwire._surface import check_items, check_type, wrong_type
-from toolwire.agent.config import AgentConfig
+from toolwire.agent.config import AgentConfig, ConfigOptions
 from toolwire.agent.conversation_store import Conversation
 from toolwire.agent.deferral import DEFER, Defer, Deferral
 from toolwire.agent.journal import Journal
@@ -211,7 +211,8 @@ class Agent(Generic[_OutputT_co]):
             The events of the model's answers and those of the run, `RunEnded` last.
 
         Raises:
-            ConfigurationError: a tool needs dependencies, and there are none; this is raised at once.
+            ConfigurationError: a tool needs dependencies, and there are none; or the budget limits money, and the
+                prices of a model are not known; this is raised at once.
             JournalError: the run cannot be recorded, or its records cannot be read.
             DefinitionError: a setting of the model has an invalid value.
             TypeError: an argument is of another type, or a setting is misspelt; this is raised at once.
@@ -226,6 +227,7 @@ class Agent(Generic[_OutputT_co]):
             raise ConfigurationError('an agent with confirm="defer" records its runs itself: it takes no journal')
         if options.get("parent") is None:
             self.check_dependencies(options.get("deps"))
+            self.check_budget(options)
         conversation = _conversation_of(options)
         if conversation is not None:
             options = {**options, "history": conversation.messages, "session": conversation.session}
@@ -257,7 +259,7 @@ class Agent(Generic[_OutputT_co]):
             JournalError: a decision is missing or is about no pending call, the value is not the one of the digest, or
                 another agent's, or this process has resumed it already; only the last is raised by the iterator.
             ConfigurationError: the agent was not made with `confirm="defer"`; or a tool needs dependencies, and there
-                are none.
+                are none; or the budget limits money, and the prices of a model are not known.
             TypeError: an argument is of another type.
         """
         check_options("resume", options, ResumeOptions.__annotations__)
@@ -266,6 +268,7 @@ class Agent(Generic[_OutputT_co]):
         if not self._defers:
             raise ConfigurationError('only an agent with confirm="defer" resumes pending approvals')
         self.check_dependencies(options.get("deps"))
+        self.check_budget(options)
         if pending.agent != self.config.name:
             raise JournalError(f"this is a run of the agent {pending.agent!r}, and not of {self.config.name!r}")
         if digest and digest != pending.digest:
@@ -289,13 +292,35 @@ class Agent(Generic[_OutputT_co]):
         Raises:
             ConfigurationError: a tool needs dependencies, and there are none.
         """
-        agents: list[Agent[Any]] = [self] if deps is None else []
-        for agent in agents:
+        for agent, _ in self._colleagues() if deps is None else ():
             for tool, type_name in agent.registry.needed_dependencies().items():
                 raise ConfigurationError(f"the tool {tool} needs dependencies, {type_name}: pass deps=... to the run")
-            for colleague in (*agent.members.values(), *agent.handoffs.values()):
-                if colleague not in agents:  # agents of teams may refer to each other
-                    agents.append(colleague)
+
+    def check_budget(self, options: ConfigOptions) -> None:
+        """Check that the money of a run can be counted if its budget limits money: also for agents it works with.
+
+        Args:
+            options: the options of the run.
+
+        Raises:
+            ConfigurationError: the prices of a model are not known.
+            DefinitionError, TypeError: an option is not valid.
+        """
+        if self.config.with_options(options).budget.money is None:
+            return
+        for agent, in_same_run in self._colleagues():
+            config = agent.config.with_options(options) if in_same_run else agent.config
+            check_prices(agent.backend, config.budget.prices, limited=True)
+
+    def _colleagues(self) -> list[tuple[Agent[Any], bool]]:
+        """Return this agent and those it works with, each with whether it works in the same run after a hand-off."""
+        colleagues: list[tuple[Agent[Any], bool]] = [(self, True)]
+        for agent, in_same_run in colleagues:
+            members = ((member, False) for member in agent.members.values())
+            handoffs = ((other, in_same_run) for other in agent.handoffs.values())
+            # Agents of teams may refer to each other.
+            colleagues += [colleague for colleague in (*members, *handoffs) if colleague not in colleagues]
+        return colleagues
 
     async def _run(
         self, task: Message, config: AgentConfig, options: RunOptions, deferral: Deferral

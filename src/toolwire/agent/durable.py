@@ -36,7 +36,6 @@ from toolwire.agent.dbos_workflow import (
     wait_to_end,
 )
 from toolwire.agent.journal import MemoryJournal, recorded_events
-from toolwire.agent.prices import check_prices
 from toolwire.agent.run_context import DurableRunOptions, SubmitOptions
 from toolwire.agent.run_endings import answer_of
 from toolwire.agent.run_events import AgentEvent, RunEnded, RunResumed
@@ -334,8 +333,7 @@ class DurableRuns:
             (name,) = self._agents
         agent = self._open_driver.agent(name)
         # A budget that cannot be counted is refused here, and not in the worker that would execute the run.
-        budget = agent.config.with_options({"budget": options.get("budget")}).budget
-        check_prices(agent.backend, budget.prices, limited=budget.money is not None)
+        agent.check_budget({"budget": options.get("budget")})
         state = {} if session is None else SessionRecord(session, clock_of(agent)).changes()
         return RunRequest.of(task_message(task), name, options, state, configuration(agent))
 

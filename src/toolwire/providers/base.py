@@ -413,8 +413,7 @@ class ProviderApi(ABC):
             pulled = iter(events)
             events = chain(list(islice(pulled, 1)), pulled)
             model, id, created = model or source.model, id or source.id, created or source.created
-        head = Head(model or "unknown", id or "0" * 24, created)
-        end = StreamEnd()
+        head, end = Head(model or "unknown", id or "0" * 24, created), StreamEnd()
         writable = self._writable(events, end, Notes() if notes is None else notes)
         try:
             yield from self.write_stream(map(self._fit_event, open_truncated_calls(writable)), head, end)

@@ -1,13 +1,14 @@
 """The end of a run as a value, the budget of one run, and settings that are passed in a wrong place."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import toolwire
 from toolwire import ConfigurationError, ParsedResponse, ProviderError, ToolCall, Usage
-from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Handoff, Prices
+from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Handoff, Member, PendingApprovals, Prices
 from toolwire.testing import ScriptedBackend
 
 
@@ -94,6 +95,53 @@ def test_budget_of_money_that_cannot_be_counted_is_refused() -> None:
     wrong: Any = 3
     with pytest.raises(TypeError, match="budget must be a Budget or None, not 3"):
         counting().ask_sync("Count.", budget=wrong)
+
+
+def pending_at(agent: Agent[str]) -> PendingApprovals:
+    pending = agent.run_to_end_sync("Count.").pending
+    assert pending is not None
+    return pending
+
+
+@pytest.mark.parametrize("kind", ["agent", "member", "handoff", "member of a handoff"])
+def test_budget_of_money_is_refused_at_once_where_one_of_the_models_has_no_prices(kind: str) -> None:
+    priced = AgentConfig(name="priced", budget=Budget(prices=Prices()))
+    asked = [ScriptedBackend(["done"]) for _ in range(3)]
+    first, second, third = (
+        Agent(backend, config=replace(priced, name=name) if name else None)
+        for backend, name in zip(asked, ("first", "" if kind == "handoff" else "second", ""), strict=True)
+    )
+    if kind == "member":
+        AgentTeam(first, [Member(third, "Works.")])
+    if "handoff" in kind:
+        AgentTeam(first, handoffs=[Handoff(second, "Continues.")])
+    if kind == "member of a handoff":
+        AgentTeam(second, [Member(third, "Works.")])
+    working = third if kind == "agent" else first
+    with pytest.raises(ConfigurationError, match="a budget of money needs prices"):
+        working.run("Go.", budget=Budget(money=1.0))  # before the first event is asked for
+    assert not any(backend.requests for backend in asked)
+
+
+def test_prices_of_the_budget_count_in_the_agents_of_the_same_run_alone() -> None:
+    budget = Budget(money=1.0, prices=Prices())
+    other = Agent(ScriptedBackend([]), config=AgentConfig(name="other"))
+    asker = Agent(ScriptedBackend(["done"]))
+    AgentTeam(asker, handoffs=[Handoff(other, "Continues.")])
+    assert asker.ask_sync("Go.", budget=budget) == "done"
+    AgentTeam(other, [Member(Agent(ScriptedBackend([]), config=AgentConfig(name="third")), "Works.")])
+    with pytest.raises(ConfigurationError, match="a budget of money needs prices"):
+        asker.run("Go.", budget=budget)
+
+
+def test_budget_of_a_resumed_run_is_refused_at_once_if_it_cannot_be_counted() -> None:
+    dangerous = toolwire.tool(destructive=True)(count.__wrapped__)
+    agent = Agent(ScriptedBackend([calling(1), "two"]), [dangerous], confirm="defer")
+    pending = pending_at(agent)
+    decisions = {approval.id: True for approval in pending.approvals}
+    with pytest.raises(ConfigurationError, match="a budget of money needs prices"):
+        agent.resume(pending, decisions, budget=Budget(money=1.0))
+    assert agent.ask_resumed_sync(pending, decisions) == "two"
 
 
 @pytest.mark.parametrize("setting", ["system", "budget", "name", "timeout", "settings"])
