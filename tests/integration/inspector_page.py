@@ -6,10 +6,10 @@ import asyncio
 import json
 import shutil
 import threading
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -78,6 +78,7 @@ class Served:
                 return bytes(error.read())
 
     def stop(self) -> None:
+        self.call(self.app.inspector.close)
         self._server.should_exit = True
         self._thread.join(20)
         assert not self._thread.is_alive()
@@ -112,9 +113,3 @@ def open_page(
     page.errors = errors
     page.goto(f"{served.url}{ROOT}?key={key}")
     return page
-
-
-def axe_source() -> Path | None:
-    """Return the file of axe-core; None where it is not installed."""
-    path = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
-    return path if path.exists() else None

@@ -15,41 +15,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock
+from tests.integration.npm_packages import installed
 from tests.integration.servers import Answer, Asked, serving
 
 import toolwire
 from toolwire import ArgumentsDelta, CallStart, ContentDelta, Finish, FinishReason, ParsedResponse, ToolCall
 from toolwire.agent import Agent
 from toolwire.messages import ReasoningPart, TextPart
-from toolwire.models.local.weights import cache_folder
 from toolwire.testing import ScriptedBackend
 from toolwire.web import VERCEL_HEADERS, vercel_stream
 
 pytestmark = pytest.mark.npm
 PACKAGE = "ai@6.0.326"
 PROGRAM = Path(__file__).with_name("ai_sdk") / "read_chat.mjs"
-NPM_SECONDS = 120
 
 
 @pytest.fixture(scope="module")
 def program() -> Path:
     """The program beside an installed package, since Node looks for packages in the folders above a program."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        pytest.skip("Node.js and npm are not installed")
-    folder = cache_folder() / "npm" / PACKAGE.replace("@", "-")
-    folder.mkdir(parents=True, exist_ok=True)
-    with FileLock(folder.with_name(f"{folder.name}.lock")):  # several processes may run tests
-        if not (folder / "node_modules" / "ai" / "package.json").exists():
-            command = [npm, "install", "--prefix", str(folder), "--ignore-scripts", "--no-audit", "--no-fund", PACKAGE]
-            try:
-                installed = subprocess.run(command, capture_output=True, text=True, timeout=NPM_SECONDS, check=False)
-            except subprocess.TimeoutExpired:
-                pytest.skip(f"npm did not install {PACKAGE} within {NPM_SECONDS} seconds")
-            if installed.returncode:
-                pytest.skip(f"npm cannot install {PACKAGE}: {installed.stderr.strip()[-300:]}")
-        return Path(shutil.copy(PROGRAM, folder))
+    return Path(shutil.copy(PROGRAM, installed(PACKAGE)))
 
 
 @toolwire.tool

@@ -40,7 +40,7 @@ POLICY = (
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",
     "cache-control": "no-store",
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
@@ -58,6 +58,9 @@ class InspectorApp:
         hosts: the names that requests may give as the host; empty for any.
         origins: the origins of its own pages.
         base_url: the gateway's address, for commands that send a request again; "" for the address of the request.
+
+    Attributes:
+        inspector: the same.
     """
 
     def __init__(
@@ -68,7 +71,7 @@ class InspectorApp:
         origins: frozenset[str] = frozenset(),
         base_url: str = "",
     ) -> None:
-        self._inspector = inspector
+        self.inspector = inspector
         self._hosts = hosts
         self._origins = origins
         self._base_url = base_url
@@ -114,7 +117,7 @@ class InspectorApp:
     # -- access -------------------------------------------------------------------------------------------------------
 
     def _is_key(self, key: str) -> bool:
-        return hmac.compare_digest(key.encode("utf-8", "replace"), self._inspector.options.key.encode())
+        return hmac.compare_digest(key.encode("utf-8", "replace"), self.inspector.options.key.encode())
 
     def _has_key(self, request: Request) -> bool:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -150,7 +153,7 @@ class InspectorApp:
     # -- the list -----------------------------------------------------------------------------------------------------
 
     async def _about(self, request: Request) -> Response:
-        inspector = self._inspector
+        inspector = self.inspector
         models = await inspector.list_models() if inspector.list_models is not None else []
         return _json(
             {
@@ -166,8 +169,8 @@ class InspectorApp:
 
     async def _rows(self, request: Request) -> Response:
         before = _number(request, "before", 1 << 60)
-        version = self._inspector.ring.version
-        rows = await asyncio.to_thread(self._inspector.rows, before, ROWS)
+        version = self.inspector.ring.version
+        rows = await asyncio.to_thread(self.inspector.rows, before, ROWS)
         return _json({"rows": rows, "version": version, "more": len(rows) == ROWS})
 
     async def _feed(self, request: Request) -> Response:
@@ -176,7 +179,7 @@ class InspectorApp:
         return StreamingResponse(self._changes(since), media_type="text/event-stream", headers=headers)
 
     async def _changes(self, since: int) -> AsyncIterator[bytes]:
-        inspector, ring = self._inspector, self._inspector.ring
+        inspector, ring = self.inspector, self.inspector.ring
         yield b"retry: 1000\n\n"
         while not inspector.is_closing:
             version = ring.version
@@ -193,15 +196,15 @@ class InspectorApp:
 
     async def _search(self, request: Request) -> Response:
         text = request.query_params.get("text", "")[:200]
-        return _json({"ids": await asyncio.to_thread(matching_ids, self._inspector, text)})
+        return _json({"ids": await asyncio.to_thread(matching_ids, self.inspector, text)})
 
     async def _export(self, request: Request) -> Response:
         chosen = request.query_params.get("id")
-        ids = [chosen] if chosen else self._inspector.ids()
+        ids = [chosen] if chosen else self.inspector.ids()
 
         async def lines() -> AsyncIterator[bytes]:
             for id in ids:
-                view = await asyncio.to_thread(self._inspector.view, id)
+                view = await asyncio.to_thread(self.inspector.view, id)
                 if view is not None:
                     yield json.dumps(view, ensure_ascii=False).encode() + b"\n"
 
@@ -210,13 +213,13 @@ class InspectorApp:
         return StreamingResponse(lines(), media_type="application/x-ndjson", headers=headers)
 
     async def _clear(self, request: Request) -> Response:
-        self._inspector.ring.clear()
+        self.inspector.ring.clear()
         return _json({"cleared": True})
 
     # -- one exchange -------------------------------------------------------------------------------------------------
 
     async def _view(self, request: Request, *, start: int = 0, format: str | None = None) -> Json | None:
-        return await asyncio.to_thread(self._inspector.view, request.path_params["id"], start=start, format=format)
+        return await asyncio.to_thread(self.inspector.view, request.path_params["id"], start=start, format=format)
 
     async def _exchange(self, request: Request) -> Response:
         format = request.query_params.get("format")
@@ -244,16 +247,16 @@ class InspectorApp:
         return Response(body, media_type="application/x-ndjson", headers=headers)
 
     async def _pin(self, request: Request) -> Response:
-        exchange = self._inspector.ring.find(request.path_params["id"])
+        exchange = self.inspector.ring.find(request.path_params["id"])
         if exchange is None:
             return _missing()
         exchange.pinned = (await _object_of(request)).get("pinned") is True
-        self._inspector.ring.touch(exchange)
+        self.inspector.ring.touch(exchange)
         return _json({"pinned": exchange.pinned})
 
     async def _resend(self, request: Request) -> Response:
-        exchange = self._inspector.ring.find(request.path_params["id"])
-        if exchange is None or self._inspector.resend is None:
+        exchange = self.inspector.ring.find(request.path_params["id"])
+        if exchange is None or self.inspector.resend is None:
             return _missing()
         if not isinstance(exchange.body, dict):
             return _refused(409, "the body of this request was not kept")
@@ -261,7 +264,7 @@ class InspectorApp:
         if not isinstance(model, str) or not model:
             return _refused(400, "name the model in the member `model`")
         try:
-            return _json({"id": await self._inspector.resend(exchange, model)})
+            return _json({"id": await self.inspector.resend(exchange, model)})
         except ToolwireError as error:
             return _refused(400, str(error))
 

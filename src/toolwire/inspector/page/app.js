@@ -14,7 +14,6 @@ const words = (row) =>
     row.finish, row.failure, row.state, ...row.calls, ...Object.keys(row.problems)].join("\n").toLowerCase();
 
 class App extends Component {
-  list = createRef();
   rows = new Map(); // by id
   texts = new Map(); // the searched text of each row
   state = {
@@ -116,7 +115,7 @@ class App extends Component {
     this.setState({ open: true }, () => setTimeout(() => document.getElementById("title")?.focus(), 120));
   };
 
-  back = () => this.setState({ open: false }, () => this.list.current?.focus());
+  back = () => this.setState({ open: false }, () => document.querySelector(".list")?.focus());
 
   say(message) {
     this.setState({ message });
@@ -256,12 +255,14 @@ class App extends Component {
             <button onClick=${() => this.setState({ help: true })} aria-label="Keys">?</button>
           </div>
         </header>
+        <main class="body">
         <nav class="side" aria-label="Requests">
-          <${ExchangeList} ref=${this.list} rows=${rows} selected=${selected} empty=${empty} onSelect=${(id) => this.select(id)} onOpen=${this.openPage} />
+          <${ExchangeList} rows=${rows} selected=${selected} empty=${empty} onSelect=${(id) => this.select(id)} onOpen=${this.openPage} />
         </nav>
-        <main class="page" tabindex="-1">
+        <div class="page">
           ${ready ? html`<${ExchangePage} key=${selected} view=${view} about=${about} actions=${this.actions} format=${format} />`
             : selected ? html`<p class="quiet reading">Reading…</p>` : html`<${Welcome} source=${about.source} />`}
+        </div>
         </main>
         <div class="toast" role="status">${message}</div>
         ${curl && html`<${Dialog} title="Copy as curl" close=${() => this.setState({ curl: "" })}><pre tabindex="0" aria-label="Command">${curl}</pre><//>`}

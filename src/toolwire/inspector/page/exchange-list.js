@@ -46,10 +46,6 @@ export class ExchangeList extends Component {
     if ((at + 1) * ROW > box.scrollTop + box.clientHeight) box.scrollTop = (at + 1) * ROW - box.clientHeight;
   }
 
-  focus() {
-    this.box.current.focus();
-  }
-
   keydown = (event) => {
     const { rows, selected, onSelect } = this.props;
     const at = rows.findIndex((row) => row.id === selected);
