@@ -11,6 +11,6 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "gateway.questions": "Upstream",
         "gateway.serving": "ServerOptions serve",
         "gateway.upstreams": "ApiUpstream TextUpstream",
-        "inspector.inspector": "Inspector InspectorOptions",
+        "inspector.inspector": "InspectorOptions",
     },
 )

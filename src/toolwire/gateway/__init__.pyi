@@ -9,14 +9,12 @@ from toolwire.gateway.serving import ServerOptions as ServerOptions
 from toolwire.gateway.serving import serve as serve
 from toolwire.gateway.upstreams import ApiUpstream as ApiUpstream
 from toolwire.gateway.upstreams import TextUpstream as TextUpstream
-from toolwire.inspector.inspector import Inspector as Inspector
 from toolwire.inspector.inspector import InspectorOptions as InspectorOptions
 
 __all__ = [
     "Access",
     "ApiUpstream",
     "Gateway",
-    "Inspector",
     "InspectorOptions",
     "ModelTable",
     "ServedModel",
