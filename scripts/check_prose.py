@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LIMITS = {
     "vague_names": 0.04,
     "riddle_docstrings": 0,
-    "banned_words": 0.31,
+    "banned_words": 0.27,
     "comments": 19.0,
     "comments_subtle": 29.0,
 }

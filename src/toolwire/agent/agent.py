@@ -258,8 +258,8 @@ class Agent(Generic[_OutputT_co]):
         Raises:
             JournalError: a decision is missing or is about no pending call, the value is not the one of the digest, or
                 another agent's, or this process has resumed it already; only the last is raised by the iterator.
-            ConfigurationError: the agent was not made with `confirm="defer"`; or a tool needs dependencies, and there
-                are none; or the budget limits money, and the prices of a model are not known.
+            ConfigurationError: the agent was not made with `confirm="defer"`; or a tool needs dependencies, and `deps`
+                is missing; or the budget limits money, and the prices of a model are not known.
             TypeError: an argument is of another type.
         """
         check_options("resume", options, ResumeOptions.__annotations__)

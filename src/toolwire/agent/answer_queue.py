@@ -1,4 +1,4 @@
-"""The queue in which runs wait that share a budget, until there is room in it for the answer of their model."""
+"""A queue for runs that share a budget: each waits until the budget has room for the answer of its model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Ticket:
 
 
 class AnswerQueue:
-    """Admits runs in the order in which they came, so that one which needs much room is not passed over for ever."""
+    """Admits runs in the order of their arrival, so that a run which needs much room is not passed over forever."""
 
     def __init__(self) -> None:
         self._lock = Lock()

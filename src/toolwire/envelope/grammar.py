@@ -51,7 +51,7 @@ FIELDS: Final[Mapping[str, type]] = {
 """Types of the header's fields, in the order in which they are written."""
 MAGNITUDES: Final = ("matches", "lines", "size")
 FORBIDDEN: Final = frozenset({"next_moves", "suggestions", "hints"})
-"""An envelope describes content. It does not tell its reader what to do next."""
+"""An envelope describes content. It does not advise its reader on the next step."""
 
 _BREAKS = "\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _AT_LINE = rf"(?:\A|(?<=[{_BREAKS}]))"

@@ -138,7 +138,7 @@ class Disclosure:
 
     def definition(self, deferred: Sequence[ToolDefinition] = ()) -> ToolDefinition:
         """Return the definition of the tool that finds the others."""
-        # A model that knows what servers there are searches for their tools; it cannot ask for what it never heard of.
+        # A model searches for tools of servers that it knows of, so the description lists them.
         servers = sorted({tool.server for tool in deferred if tool.server})[:LISTED_SERVERS]
         among = f" Some are of these servers: {', '.join(servers)}." if servers else ""
         return ToolDefinition(

@@ -67,7 +67,7 @@ _BUILDERS = word_set("""
     make gmake bmake ninja cmake ctest meson scons bazel gradle mvn ant sbt rake just task tox nox pytest invoke fab pip
     pre-commit dpkg rpm apt apt-get yum dnf brew gem composer
 """)
-"""Programs that run what a file in their directory, or a package, tells them to."""
+"""Programs that run commands of a file in their directory, or of a package."""
 _RUNNING_OPTION = re.compile(
     r"--?[\w-]*(?:command|exec|program|pager|rsh|eval|action|wrapper|engine|filter|editor|config|plugin|script)\b"
 )

@@ -146,7 +146,7 @@ class _Sentence:
         soft = self._fresh == "soft" and not opened
         self._fresh = ""
         word = self._at(at)
-        # Asked first: whatever the clause would wish for, a negation turns it into its opposite.
+        # First, because a negation turns whatever the clause requests into its opposite.
         if word in intent_words.CLAUSE_NEGATIONS or (word.endswith("n't") and word not in intent_words.ASKING):
             return self._negation(at)
         if by_user and self._is_change(at):

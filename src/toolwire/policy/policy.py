@@ -8,7 +8,7 @@ Once untrusted content is in the conversation, its author may have dictated the 
 so does every call that was read without its format's markers, whatever its tier. There are two exceptions: the call was
 planned before, or a rule allows it in spite of such content. Untrusted content never makes a call more likely to run.
 If the call contains no more than the user said (see `provenance`), the question quotes the user. The call asks all the
-same, because no rule about language knows what somebody means.
+same, because no rule about language knows what a person means.
 """
 
 from __future__ import annotations

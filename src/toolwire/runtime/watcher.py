@@ -101,7 +101,7 @@ class _Watcher:
         try:
             # A line is shorter than the system's atomic size, so that lines of threads do not mix.
             os.write(self._pipe, line.encode("utf-8", "surrogateescape"))
-        except BrokenPipeError:  # somebody killed the shell
+        except BrokenPipeError:  # another process has killed the shell
             os.close(self._pipe)
             self._pipe = None
             with suppress(ChildProcessError):

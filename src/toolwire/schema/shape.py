@@ -281,7 +281,7 @@ class Shape:
 
     def _coerce(self, value: Any, read_json: ReadJson, depth: int) -> Any:
         # Only containers that change are copied, and types that never change are skipped without a call: large
-        # arguments that already fit are the usual case.
+        # arguments already fit in most cases.
         if isinstance(value, _CONVERTED):
             return value if self._facts is None else self._coerce_scalar(value, self._facts, read_json, depth)
         if depth >= MAX_DEPTH or self is ANY:

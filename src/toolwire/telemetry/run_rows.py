@@ -35,7 +35,7 @@ _OF_CALLS: Final = ("arguments", "reason", "error", "result")
 
 def secrets_of_process() -> set[str]:
     """Return the values of this process's environment that look like secrets."""
-    # A tool that lists its environment is the usual way in which the keys of a program get into its records.
+    # Most keys of a program get into its records because a tool lists its environment.
     return set(environment_secrets(os.environ))
 
 

@@ -35,7 +35,7 @@ def chat_template(path: Path) -> str:
                     return _read(file, _length(file)).decode("utf-8", "replace")
                 _skip(file, kind)
     except (OSError, ValueError):
-        pass  # a template is a hint only: whoever loads the model reports what is wrong with the file
+        pass  # a template is a hint only; loading the model reports what is wrong with the file
     return ""
 
 
