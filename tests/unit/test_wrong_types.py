@@ -166,6 +166,11 @@ def use(make: Callable[[], Any]) -> None:
         ),
         (lambda: Client("openai", "m", base_url=3), "base_url must be text, not 3"),
         (lambda: client.ask(3), "conversation must be messages, text or a ChatRequest, not 3"),
+        (lambda: client.ask({"messages": []}), "conversation must be messages, text or a ChatRequest, not dict"),
+        (
+            lambda: api.encode_request({"messages": []}),
+            "conversation must be messages, text or a ChatRequest, not dict",
+        ),
         (lambda: Agent(3), 'backend must be a Backend, a Client, or text such as "openai:gpt-5-mini", not 3'),
         (lambda: Agent(backend, stock), "tools must be a ToolRegistry or a list of tools, not Tool"),
         (lambda: Agent(backend, config={}), "config must be an AgentConfig or None, not dict"),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from toolwire._surface import check_type
+from toolwire._surface import wrong_type
 from toolwire.errors import DefinitionError
 from toolwire.messages import (
     Content,
@@ -183,7 +183,9 @@ class ChatRequest:
         Raises:
             DefinitionError: a message, a tool or the value of a setting is not one.
         """
-        check_type("conversation", conversation, (ChatRequest, Iterable), "messages, text or a ChatRequest")
+        # Iterating over a dict, such as the body of a request, would send its keys as the messages of a user.
+        if isinstance(conversation, Mapping) or not isinstance(conversation, (ChatRequest, Iterable)):
+            raise wrong_type("conversation", conversation, "messages, text or a ChatRequest")
         request = conversation if isinstance(conversation, ChatRequest) else cls(_messages(conversation))
         converted = {
             name: _CONVERTERS[name](value) if name in _CONVERTERS else checked(name, value)
