@@ -35,6 +35,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "execution.outcomes": "Issue Outcome",
         "execution.registry": "ToolRegistry",
         "execution.tool_context": "BudgetLeft CallEnvironment ToolContext",
+        "grammars.message_grammar": "Grammar GrammarReasoning GrammarSyntax grammar",
         "messages": (
             "Content FileKind FilePart FinishReason ImagePart Message OpaquePart ParsedResponse Part Problem "
             "ProblemKind ReasoningPart TextPart ToolCall ToolResult Usage"

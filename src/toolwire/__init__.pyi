@@ -66,6 +66,10 @@ from toolwire.execution.registry import ToolRegistry as ToolRegistry
 from toolwire.execution.tool_context import BudgetLeft as BudgetLeft
 from toolwire.execution.tool_context import CallEnvironment as CallEnvironment
 from toolwire.execution.tool_context import ToolContext as ToolContext
+from toolwire.grammars.message_grammar import Grammar as Grammar
+from toolwire.grammars.message_grammar import GrammarReasoning as GrammarReasoning
+from toolwire.grammars.message_grammar import GrammarSyntax as GrammarSyntax
+from toolwire.grammars.message_grammar import grammar as grammar
 from toolwire.messages import Content as Content
 from toolwire.messages import FileKind as FileKind
 from toolwire.messages import FilePart as FilePart
@@ -172,6 +176,9 @@ __all__ = [
     "Finish",
     "FinishReason",
     "FormatNegotiator",
+    "Grammar",
+    "GrammarReasoning",
+    "GrammarSyntax",
     "ImagePart",
     "Intent",
     "IntentDetector",
@@ -254,6 +261,7 @@ __all__ = [
     "formats",
     "get_api",
     "get_format",
+    "grammar",
     "load_configuration",
     "load_messages",
     "load_session",

@@ -21,12 +21,13 @@ def tokens(value: Any, token: str) -> str:
         case list():
             return "[" + ",".join(tokens(item, token) for item in value) + "]"
         case dict():
-            return "{" + ",".join(f"{_key(key, token)}:{tokens(item, token)}" for key, item in value.items()) + "}"
+            return "{" + ",".join(f"{token_key(key, token)}:{tokens(item, token)}" for key, item in value.items()) + "}"
         case _:
             return json_text(value)
 
 
-def _key(key: str, token: str) -> str:
+def token_key(key: str, token: str) -> str:
+    """Write the key of an object: bare, or between tokens where it is not a plain name."""
     return key if ELEMENT_NAME.match(key) and ":" not in key else token + key + token
 
 

@@ -17,6 +17,7 @@ from toolwire.events import collect
 from toolwire.messages import ToolCall, call_id
 from toolwire.schema.shape import ANY, Shape
 from toolwire.text.json_text import equal_json, json_text, within_limits
+from toolwire.text.python_text import python_literal
 from toolwire.tools import ToolDefinition
 from toolwire.wire.block_reader import ReadOptions
 from toolwire.wire.definition_text import declaration, definition_elements, tokens, typescript
@@ -63,21 +64,8 @@ _Part = (
 )  # fmt: skip
 
 
-def _python(value: Any) -> str:
-    """Write a Python literal, with strings in double quotes and JSON's escapes, which Python shares."""
-    match value:
-        case None | True | False:
-            return repr(value)
-        case list():
-            return "[" + ", ".join(map(_python, value)) + "]"
-        case dict():
-            return "{" + ", ".join(f"{json_text(key)}: {_python(item)}" for key, item in value.items()) + "}"
-        case _:
-            return json_text(value)
-
-
 def _keyword_args(call: ToolCall) -> str:
-    return f"({', '.join(f'{key}={_python(value)}' for key, value in call.arguments.items())})"
+    return f"({', '.join(f'{key}={python_literal(value)}' for key, value in call.arguments.items())})"
 
 
 def _python_call(call: ToolCall) -> str:

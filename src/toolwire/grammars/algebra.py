@@ -1,0 +1,411 @@
+"""The expressions of which grammars are made, between formats and schemas on one side and syntaxes on the other.
+
+Build expressions with the functions, which merge neighbours and remove what can never match.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from toolwire.errors import DefinitionError
+
+LAST = 0x10FFFF
+"""The last code point."""
+_SURROGATES = (0xD800, 0xDFFF)
+Ranges = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Exactly this text."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chars:
+    """One character of a set.
+
+    Attributes:
+        ranges: inclusive ranges of code points, sorted and disjoint, without surrogates.
+    """
+
+    ranges: Ranges
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Expressions one after the other; none of them is the empty text."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """One of several expressions; without any, nothing matches."""
+
+    options: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """An expression several times.
+
+    Attributes:
+        part: the expression.
+        least, most: number of repetitions; None is any number.
+    """
+
+    part: Expression
+    least: int = 0
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleName:
+    """A reference to a rule of the grammar, by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lexeme:
+    """A regular expression, without rules, that engines with a lexer read as one unit: the longest match counts."""
+
+    part: Expression
+
+
+Expression = Fixed | Chars | Chain | Either | Repeat | RuleName | Lexeme
+EMPTY = Chain(())
+"""The empty text."""
+NOTHING = Either(())
+"""An expression that matches no text."""
+
+
+def sequence(*parts: Expression) -> Expression:
+    """Return expressions one after the other."""
+    flat: list[Expression] = []
+    for part in parts:
+        if part == NOTHING:
+            return NOTHING
+        for inner in part.parts if isinstance(part, Chain) else (part,):
+            if isinstance(inner, Fixed) and flat and isinstance(last := flat[-1], Fixed):
+                flat[-1] = Fixed(last.text + inner.text)
+            else:
+                flat.append(inner)
+    return flat[0] if len(flat) == 1 else Chain(tuple(flat))
+
+
+def choice(options: Iterable[Expression]) -> Expression:
+    """Return the choice between expressions, each once."""
+    flat: list[Expression] = []
+    atoms: set[Expression] = set()
+    for option in options:
+        for inner in option.options if isinstance(option, Either) else (option,):
+            # Only small expressions are compared: the hash of a large one is as large as it is.
+            if isinstance(inner, (Fixed, RuleName)) or inner == EMPTY:
+                if inner in atoms:
+                    continue
+                atoms.add(inner)
+            flat.append(inner)
+    return flat[0] if len(flat) == 1 else Either(tuple(flat))
+
+
+def repeat(part: Expression, least: int = 0, most: int | None = None) -> Expression:
+    """Return an expression several times; `most` of None is any number."""
+    if part == EMPTY or most == 0:
+        return EMPTY
+    if part == NOTHING:
+        return NOTHING if least else EMPTY
+    return part if (least, most) == (1, 1) else Repeat(part, least, most)
+
+
+def optional(part: Expression) -> Expression:
+    """Return an expression that may be missing."""
+    return repeat(part, 0, 1)
+
+
+def literal(text: str) -> Expression:
+    """Return a text as an expression."""
+    return Fixed(text) if text else EMPTY
+
+
+def chars(text: str) -> Chars:
+    """Return one of the characters of a text."""
+    return Chars(_merged((ord(character), ord(character)) for character in text))
+
+
+def char_range(first: str, last: str) -> Chars:
+    """Return one character between two, which are included."""
+    return Chars(((ord(first), ord(last)),))
+
+
+def chars_except(excluded: Chars | str) -> Chars:
+    """Return one character outside a set."""
+    ranges = chars(excluded).ranges if isinstance(excluded, str) else excluded.ranges
+    gaps: list[tuple[int, int]] = []
+    at = 0
+    for low, high in _merged([*ranges, _SURROGATES]):
+        if at < low:
+            gaps.append((at, low - 1))
+        at = high + 1
+    if at <= LAST:
+        gaps.append((at, LAST))
+    return Chars(tuple(gaps))
+
+
+def union(*sets: Chars) -> Chars:
+    """Return one character of any of these sets."""
+    return Chars(_merged(pair for each in sets for pair in each.ranges))
+
+
+def _merged(ranges: Iterable[tuple[int, int]]) -> Ranges:
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+ANY = chars_except("")
+"""Any character."""
+SPACE = " \n"
+"""The white space that grammars offer; other white space is not what formats write."""
+MOST_SPACE = 4
+"""Maximum length of free white space, in characters: a small model that may write more can write it forever."""
+
+
+def free_space(written: str = "") -> Expression:
+    """Return white space where a format writes some; nothing where it writes none."""
+    return optional(Lexeme(repeat(chars(SPACE), 1, MOST_SPACE))) if written else EMPTY
+
+
+def escape(part: Expression, escapes: Mapping[str, str], rule: Callable[[str], str]) -> Expression:
+    """Return the expression whose texts are those of `part` with characters replaced.
+
+    Args:
+        part: the expression.
+        escapes: replacements of single characters.
+        rule: the name of the escaped form of a rule, by the rule's name.
+    """
+    match part:
+        case Fixed(text):
+            return literal("".join(escapes.get(character, character) for character in text))
+        case Chars(ranges):
+            special = [key for key in escapes if any(low <= ord(key) <= high for low, high in ranges)]
+            if not special:
+                return part
+            plain = chars_except(union(chars_except(part), chars("".join(special))))
+            return choice([*([plain] if plain.ranges else []), *(literal(escapes[key]) for key in special)])
+        case RuleName(name):
+            return RuleName(rule(name))
+        case _:
+            return rebuild(part, lambda inner: escape(inner, escapes, rule))
+
+
+def rebuild(part: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """Return an expression with the expressions inside it changed."""
+    match part:
+        case Chain(parts):
+            return sequence(*map(change, parts))
+        case Either(options):
+            return choice(map(change, options))
+        case Repeat(inner, least, most):
+            return repeat(change(inner), least, most)
+        case Lexeme(inner):
+            return Lexeme(change(inner))
+        case _:
+            return part
+
+
+def without_prefix(part: Expression, text: str, rules: Mapping[str, Expression]) -> Expression:
+    """Return what may follow a text at the beginning of an expression; NOTHING if it cannot begin so."""
+    for character in text:
+        part = _without(part, character, rules)
+    return part
+
+
+def _without(part: Expression, character: str, rules: Mapping[str, Expression]) -> Expression:
+    """Return what may follow one character at the beginning of an expression: its derivative."""
+    match part:
+        case Fixed(text):
+            return literal(text[1:]) if text.startswith(character) else NOTHING
+        case Chars(ranges):
+            return EMPTY if any(low <= ord(character) <= high for low, high in ranges) else NOTHING
+        case Either(options):
+            return choice(_without(option, character, rules) for option in options)
+        case RuleName(name):
+            return _without(rules[name], character, rules)
+        case Lexeme(inner):
+            rest = _without(inner, character, rules)
+            return rest if rest in (EMPTY, NOTHING) else Lexeme(rest)
+        case Repeat(inner, least, most):
+            more = repeat(inner, max(least - 1, 0), None if most is None else most - 1)
+            return sequence(_without(inner, character, rules), more)
+        case Chain(()):
+            return NOTHING
+        case Chain((head, *rest)):
+            tail = sequence(*rest)
+            started = sequence(_without(head, character, rules), tail)
+            return choice([started, _without(tail, character, rules)]) if can_be_empty(head, rules) else started
+    raise AssertionError(part)
+
+
+def can_be_empty(part: Expression, rules: Mapping[str, Expression], open_rules: frozenset[str] = frozenset()) -> bool:
+    """Return whether the empty text matches."""
+    match part:
+        case Fixed() | Chars():
+            return False
+        case Chain(parts):
+            return all(can_be_empty(inner, rules, open_rules) for inner in parts)
+        case Either(options):
+            return any(can_be_empty(inner, rules, open_rules) for inner in options)
+        case Repeat(inner, least):
+            return least == 0 or can_be_empty(inner, rules, open_rules)
+        case Lexeme(inner):
+            return can_be_empty(inner, rules, open_rules)
+        case RuleName(name):
+            return name not in open_rules and can_be_empty(rules[name], rules, open_rules | {name})
+
+
+MAX_SIZE = 1000
+"""Maximum number of parts of an expression for text between markers; engines take long to read larger ones."""
+
+
+def _size(part: Expression, sizes: dict[int, tuple[Expression, int]]) -> int:
+    """Return the number of parts of an expression; parts are remembered by identity, because they are shared."""
+    if id(part) not in sizes:
+        match part:
+            case Chain(inner) | Either(inner):
+                size = 1 + sum(_size(each, sizes) for each in inner)
+            case Repeat(content) | Lexeme(content):
+                size = 1 + _size(content, sizes)
+            case _:
+                size = 1
+        sizes[id(part)] = (part, size)
+    return sizes[id(part)][1]
+
+
+class Prose:
+    """Text in which some markers do not appear, or end it: one regular expression, whatever the markers overlap in.
+
+    The markers make an automaton whose states are the beginnings of markers that the text may be inside. Its states
+    become expressions from the longest beginning to the empty one.
+
+    Attributes:
+        plain: one character that no marker begins with.
+        detour: text that begins as a marker does, and turns out to be none.
+        endings: the text of each marker, together with beginnings of markers right before it.
+        rest: the beginning of a marker at the end of the text; may be empty.
+    """
+
+    def __init__(self, markers: Iterable[str], banned: Iterable[str] = ()) -> None:
+        """Make the expressions for texts that end at a marker and contain none that is banned."""
+        self._ends = dict.fromkeys(markers)
+        self._words = [*self._ends, *(word for word in dict.fromkeys(banned) if word not in self._ends)]
+        out = self._reduce() or self._without_banned()
+        loop = out.get("loop", NOTHING)
+        options = loop.options if isinstance(loop, Either) else (loop,)
+        self.plain = choice(option for option in options if isinstance(option, Chars))
+        self.detour = choice(option for option in options if not isinstance(option, Chars))
+        self.endings = {marker: out.get(f"end {marker}", NOTHING) for marker in self._ends}
+        self.rest = out["stop"]
+
+    def _without_banned(self) -> dict[str, Expression]:
+        """Return the ways of the empty beginning where only the markers themselves count."""
+        self._words = list(self._ends)
+        out = self._reduce()
+        if out is None:
+            raise DefinitionError(
+                f"these markers overlap in too many ways for a grammar: {', '.join(self._words)[:200]}"
+            )
+        return out
+
+    def _reduce(self) -> dict[str, Expression] | None:
+        """Return the ways from the empty beginning past all others; None if they are too many."""
+        edges = self._edges()
+        sizes: dict[int, tuple[Expression, int]] = {}
+        for state in sorted(edges, key=len, reverse=True):
+            if state:
+                self._remove(edges, state)
+                if any(_size(way, sizes) > MAX_SIZE for row in edges.values() for way in row.values()):
+                    return None
+        total = sum(_size(way, sizes) for way in edges[""].values())
+        return edges[""] if total <= MAX_SIZE or len(self._words) == len(self._ends) else None
+
+    def _edges(self) -> dict[str, dict[str, Expression]]:
+        """Return for each state what leads where: "to STATE", "loop", "end MARKER", or "stop" for the text's end."""
+        states = {word[:at] for word in self._words for at in range(len(word))}
+        alphabet = sorted({character for word in self._words for character in word})
+        # Where a character leads from a state: a state, a marker, or None for a banned one. Only characters count that
+        # do not lead to the empty state.
+        leads: dict[str, dict[str, str | None]] = {}
+        edges: dict[str, dict[str, Expression]] = {}
+        waiting = [("", "")]
+        for state, longest_suffix in waiting:
+            row = dict(leads[longest_suffix]) if state else {}
+            fallback = dict(row)
+            for character in alphabet:
+                longer = state + character
+                if longer in self._words:
+                    row[character] = longer if longer in self._ends else None
+                elif longer in states and not self._is_over(fallback.get(character, "")):
+                    row[character] = longer
+                    waiting.append((longer, fallback.get(character) or ""))
+            leads[state] = row
+            edges[state] = self._ways(state, row)
+        return edges
+
+    def _is_over(self, target: str | None) -> bool:
+        """Return whether a marker ends here, so that no longer one can."""
+        return target is None or target in self._ends
+
+    def _ways(self, state: str, leads: Mapping[str, str | None]) -> dict[str, Expression]:
+        targets: dict[str, list[str]] = {}
+        for character, target in leads.items():
+            if target is not None:
+                kind = "loop" if target == state else f"end {target}" if target in self._ends else f"to {target}"
+                targets.setdefault(kind, []).append(character)
+        ways: dict[str, Expression] = {kind: chars("".join(letters)) for kind, letters in targets.items()}
+        home = chars_except("".join(leads))
+        if home.ranges:
+            ways["to " if state else "loop"] = home
+        return {**ways, "stop": EMPTY}
+
+    @staticmethod
+    def _remove(edges: dict[str, dict[str, Expression]], state: str) -> None:
+        """Replace the ways through a state by ways past it."""
+        ways = edges.pop(state)
+        loop = repeat(ways.pop("loop", NOTHING))
+        for other, row in edges.items():
+            into = row.pop(f"to {state}", None)
+            if into is None:
+                continue
+            through = sequence(into, loop)
+            for target, way in ways.items():
+                key = "loop" if target == f"to {other}" else target
+                row[key] = choice([*([row[key]] if key in row else []), sequence(through, way)])
+
+    @property
+    def text(self) -> Expression:
+        """Any text without the markers, which may be empty."""
+        return sequence(repeat(choice([self.plain, self.detour])), self.rest)
+
+    def until(self) -> Lexeme:
+        """Return text up to and including the first marker, as one lexeme."""
+        return Lexeme(sequence(repeat(choice([self.plain, self.detour])), choice(self.endings.values())))
+
+    def pieces(self) -> Expression:
+        """Return text before a marker, in lexemes that end before each beginning of a marker."""
+        detour = NOTHING if self.detour == NOTHING else Lexeme(self.detour)
+        return repeat(choice([Lexeme(repeat(self.plain, 1)), detour]))
+
+
+@functools.lru_cache(maxsize=256)
+def prose(markers: tuple[str, ...], banned: tuple[str, ...] = ()) -> Prose:
+    """Return the expressions for text around these markers; see `Prose`."""
+    return Prose(markers, banned)

@@ -1,0 +1,144 @@
+"""Rules for arguments that are written as XML elements, nested for objects and lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolwire.grammars.algebra import (
+    EMPTY,
+    NOTHING,
+    Expression,
+    Lexeme,
+    chars,
+    chars_except,
+    choice,
+    literal,
+    optional,
+    prose,
+    repeat,
+    sequence,
+)
+from toolwire.grammars.value_rules import MAX_BOUND, NAME_CHARACTERS, NAME_START, ValueRules, other_name
+from toolwire.grammars.value_types import (
+    Alternatives,
+    Constants,
+    Items,
+    Members,
+    Named,
+    NumberValue,
+    StringValue,
+    Values,
+)
+from toolwire.text.json_text import json_text
+from toolwire.wire.syntax import Elements
+from toolwire.wire.xml_scanners import ELEMENT_NAME, escape_text, quote_attribute
+
+_ENTITIES = tuple(literal(f"&{name};") for name in ("amp", "lt", "gt", "quot", "apos"))
+_TEXT = Lexeme(repeat(choice([chars_except("<&"), *_ENTITIES]), 1))
+_CDATA = Lexeme(sequence(literal("<![CDATA["), prose(("]]>",)).until().part))
+_SPACE = optional(Lexeme(repeat(chars(" \n"), 1, 40)))
+"""White space between elements, deep indentation included."""
+
+
+class ElementRules:
+    """Rules for the arguments of one tool as elements."""
+
+    def __init__(self, values: ValueRules, node: Elements) -> None:
+        """Prepare rules for elements that are written as `node` says."""
+        self._values = values
+        self._node = node
+        self._space = EMPTY if node.token else _SPACE
+        self._name = f"element {node.token or node.tag} {node.literal}"
+
+    def top(self, members: Members) -> Expression:
+        """Return the expression of all arguments."""
+        return self._members(members)
+
+    def _members(self, members: Members) -> Expression:
+        parts: list[Expression] = []
+        for name, values, needed in members.properties:
+            written = self._element(name, values)
+            parts.append(written if needed else optional(written))
+        if members.additional is not None:
+            names = [name for name, _, _ in members.properties]
+            parts.append(repeat(self._other_element(names, members.additional)))
+        return sequence(*parts)
+
+    def _element(self, name: str, values: Values) -> Expression:
+        node = self._node
+        if node.tag and name != "item":
+            return sequence(
+                self._space, literal(f"<{node.tag} name={quote_attribute(name)}>"), self._body(values, f"</{node.tag}>")
+            )
+        if not ELEMENT_NAME.match(name):
+            self._values.widen("", f"the name {name!r} cannot be written in this format")
+            return NOTHING
+        return sequence(self._space, literal(f"{node.token}<{name}>"), self._body(values, f"{node.token}</{name}>"))
+
+    def _other_element(self, names: list[str], values: Values) -> Expression:
+        """Return an element that has none of these names."""
+        node = self._node
+        name = other_name(names, NAME_CHARACTERS, NAME_START)
+        if node.tag:
+            head = Lexeme(sequence(literal(f'<{node.tag} name="'), name, literal('">')))
+            return sequence(self._space, head, self._body(values, f"</{node.tag}>"))
+        self._values.widen("", "the closing tags of members without a name in the schema may have any name")
+        head = Lexeme(sequence(literal(f"{node.token}<"), name, literal(">")))
+        close = Lexeme(sequence(NAME_START, repeat(NAME_CHARACTERS), literal(">")))
+        return sequence(self._space, head, self._body(values, f"{node.token}</"), close)
+
+    def _body(self, values: Values, close: str) -> Expression:
+        """Return the inside of an element, its closing tag included."""
+        match values:
+            case Named(name):
+                return self._values.named_rule(
+                    f"{self._name} {close} {name}", name, lambda inner: self._body(inner, close)
+                )
+            case Alternatives(options):
+                return choice(self._body(option, close) for option in options)
+            case Constants(constants):
+                return choice(self._constant(constant, close) for constant in constants)
+            case StringValue():
+                self._values.unbounded(values)
+                return self._text(close)
+            case NumberValue():
+                return sequence(self._values.value(values), literal(close))
+            case Items():
+                return sequence(self._items(values), self._space, literal(close))
+            case Members():
+                return sequence(self._members(values), self._space, literal(close))
+
+    def _text(self, close: str) -> Expression:
+        node = self._node
+        if node.token:
+            return sequence(prose((node.token,)).until(), literal(close.removeprefix(node.token)))
+        if node.literal:
+            return prose((close,)).until()
+        return sequence(optional(choice([_TEXT, sequence(_CDATA, optional(_TEXT))])), literal(close))
+
+    def _constant(self, constant: Any, close: str) -> Expression:
+        match constant:
+            case str():
+                raw = self._node.token or self._node.literal
+                forms = [constant] if raw else [escape_text(constant), f"<![CDATA[{constant}]]>"]
+                return choice(literal(form + close) for form in dict.fromkeys(forms))
+            case list():
+                items = tuple(Constants((item,)) for item in constant)
+                return self._body(Items(items, None, len(items), len(items)), close)
+            case dict():
+                return self._body(
+                    Members(tuple((name, Constants((item,)), True) for name, item in constant.items())), close
+                )
+            case _:
+                return literal(json_text(constant) + close)
+
+    def _items(self, values: Items) -> Expression:
+        first = [self._element("item", inner) for inner in values.first]
+        additional = self._element("item", values.additional) if values.additional is not None else NOTHING
+        least = min(max(0, values.least - len(first)), MAX_BOUND)
+        most = None if values.most is None or values.most > MAX_BOUND else values.most - len(first)
+        written = repeat(additional, least, most)
+        for at in range(len(first) - 1, -1, -1):
+            written = sequence(first[at], written)
+            written = written if at < values.least else optional(written)
+        return written

@@ -1,0 +1,436 @@
+"""The third reading of a wire format: rules for all texts in which a model may write calls of given tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from toolwire.errors import DefinitionError
+from toolwire.grammars.algebra import (
+    EMPTY,
+    SPACE,
+    Expression,
+    Fixed,
+    Lexeme,
+    char_range,
+    chars,
+    chars_except,
+    choice,
+    escape,
+    free_space,
+    literal,
+    optional,
+    prose,
+    repeat,
+    sequence,
+    union,
+)
+from toolwire.grammars.element_rules import ElementRules
+from toolwire.grammars.schema_values import ValueReader
+from toolwire.grammars.value_rules import (
+    JSON,
+    JSON_IN_TEXT,
+    NAME_CHARACTERS,
+    NAME_START,
+    PYTHON,
+    Rules,
+    ValueDialect,
+    ValueRules,
+    between_tokens,
+    keyword_key,
+    other_name,
+)
+from toolwire.grammars.value_types import (
+    Constants,
+    Members,
+    StringValue,
+    Values,
+    flat_values,
+    joined,
+    values_by_type,
+)
+from toolwire.text.json_text import json_text
+from toolwire.tools import ToolDefinition
+from toolwire.wire.syntax import (
+    AnyOrder,
+    Args,
+    Call,
+    Elements,
+    Header,
+    Ident,
+    JsonCall,
+    Key,
+    KeywordArgs,
+    Lit,
+    Many,
+    Mark,
+    Name,
+    Node,
+    OneOf,
+    Params,
+    PyCalls,
+    Server,
+    Tag,
+    TokenArgs,
+    ToolBody,
+    ToolTag,
+    Value,
+    WireFormat,
+    as_written,
+)
+from toolwire.wire.xml_scanners import quote_attribute
+
+_COUNT = Lexeme(repeat(char_range("0", "9"), 1, 3))
+"""The number of a call in its message."""
+_IDENT = Lexeme(repeat(union(NAME_CHARACTERS, chars("-")), 1, 40))
+"""An id of a call."""
+_JSON_ESCAPES = {'"': '\\"', "\\": "\\\\"}
+_XML_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_RAW_TYPES = ("null", "boolean", "number", "array", "object")
+
+
+@dataclass(frozen=True, slots=True)
+class GrammarTool:
+    """A tool, and the values of its arguments."""
+
+    definition: ToolDefinition
+    arguments: Members
+    reader: ValueReader
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return self.definition.name
+
+
+class FormatRules:
+    """The reading of one format for given tools.
+
+    Attributes:
+        rules: the rules that the expressions refer to.
+        wire: the format.
+        tools: the tools that may be called.
+        parallel: a message may contain several calls.
+    """
+
+    def __init__(
+        self, wire: WireFormat, tools: Iterable[ToolDefinition], *, parallel: bool = True, closed: bool = True
+    ) -> None:
+        """Read the tools' schemas.
+
+        Args:
+            wire: the format.
+            tools: the tools that may be called.
+            parallel: a message may contain several calls.
+            closed: objects that name properties, and do not mention additional, have no additional.
+
+        Raises:
+            DefinitionError: the schema of a tool admits no arguments.
+        """
+        self.rules = Rules()
+        self.wire = wire
+        self.parallel = parallel
+        self.tools = [self._read(tool, at, closed) for at, tool in enumerate(tools)]
+        self._markup = _markup(wire)
+
+    def _read(self, tool: ToolDefinition, at: int, closed: bool) -> GrammarTool:
+        reader = ValueReader(tool.parameters, prefix=f"{at}.", closed=closed)
+        try:
+            values = reader.read({"type": "object"})
+        except DefinitionError as error:
+            raise DefinitionError(error.args[0], tool=tool.name, pointer=error.pointer) from None
+        for pointer in reader.widened:
+            self.rules.widened[f"{tool.name}: {pointer or '/'} has no effect"] = None
+        members = [inner for inner in flat_values(values, reader.named) if isinstance(inner, Members)]
+        if len(members) > 1:  # alternatives of the whole: their members are offered together, and none is required
+            self.rules.widened[f"{tool.name}: the alternatives of the arguments are not told apart"] = None
+        return GrammarTool(tool, joined(members), reader)
+
+    def calls(self) -> Expression:
+        """Return the expression of a message of calls and nothing else."""
+        options = [self._block(block) for block in self.offered_blocks]
+        return choice(options)
+
+    @property
+    def offered_blocks(self) -> tuple[tuple[Node, ...], ...]:
+        """The blocks that are offered: the one that is written, and all where a format has no marker of its own."""
+        return self.wire.blocks[:1]
+
+    def _block(self, nodes: tuple[Node, ...]) -> Expression:
+        if any(isinstance(node, Header) for node in nodes):
+            block = choice(self._sequence(nodes, tool) for tool in self.tools)
+        else:
+            block = self._sequence(nodes, None)
+        block = self.rules.share(block)
+        if not self.parallel or _holds_several(nodes):
+            return block
+        join = self.wire.join
+        between = literal(join) if join.strip() else free_space(join)
+        return sequence(block, repeat(sequence(between, block)))
+
+    def _sequence(self, nodes: Iterable[Node], tool: GrammarTool | None) -> Expression:
+        parts: list[Expression] = []
+        after_name = False
+        for node in nodes:
+            parts.append(self._node(node, tool, after_name))
+            # White space is part of a name unless it ends it.
+            after_name = isinstance(node, (Name, Header))
+        return sequence(*parts)
+
+    def _node(self, node: Node, tool: GrammarTool | None, after_name: bool = False) -> Expression:
+        match node:
+            case Lit():
+                if not node.written:
+                    return EMPTY
+                before = _space(node.before) if after_name else free_space(node.before)
+                return sequence(before, literal(node.text), free_space(node.after))
+            case Many(nodes, _, between):
+                inside = self._sequence(nodes, tool)
+                if not self.parallel or not node.together:
+                    return inside
+                inside = self.rules.share(inside)
+                return sequence(inside, repeat(sequence(free_space(between), inside)))
+            case OneOf(options):
+                return self._sequence(options[0], tool)
+            case AnyOrder(groups):
+                return sequence(*(self._sequence(group, tool) for group in groups))
+            case Call(nodes):
+                return choice(self._call(nodes, each) for each in ([tool] if tool else self.tools))
+            case JsonCall():
+                return self._json_calls(node, [tool] if tool else self.tools)
+            case PyCalls():
+                return self._python_calls(node)
+            case _:
+                if tool is None:
+                    raise DefinitionError(f"the format {self.wire.name!r} has a part of a call outside calls")
+                return self._part(node, tool)
+
+    def _call(self, nodes: tuple[Node, ...], tool: GrammarTool) -> Expression:
+        return self.rules.share(self._sequence(nodes, tool))
+
+    def _part(self, node: Node, tool: GrammarTool) -> Expression:
+        """Return the expression of one part of a call."""
+        values = self._values(tool, JSON)
+        match node:
+            case Name(prefix, is_id, after=after):
+                name = literal(prefix + tool.name)
+                return sequence(name, literal(":"), _COUNT) if is_id else sequence(name, _space(after))
+            case Header():
+                return literal(tool.name)
+            case Ident():
+                return _IDENT
+            case Server(default):
+                return literal(tool.definition.server or default)
+            case Tag():
+                return self._tag(node, tool.name, "")
+            case Params():
+                return sequence(*self._parameters(node, tool))
+            case Elements():
+                return ElementRules(values, node).top(tool.arguments)
+            case ToolTag():
+                return literal(f"<{tool.name}>")
+            case ToolBody(elements):
+                inside = ElementRules(values, elements).top(tool.arguments)
+                return sequence(inside, free_space("\n"), literal(f"</{tool.name}>"))
+            case Args():
+                return self._arguments(node, tool)
+            case TokenArgs(token):
+                return self._object(tool, between_tokens(token))
+            case KeywordArgs():
+                return self._keywords(tool)
+            case _:
+                raise AssertionError(node)
+
+    def _values(self, tool: GrammarTool, dialect: ValueDialect) -> ValueRules:
+        return ValueRules(self.rules, dialect, tool.reader.named, tool.reader.impossible, tool.name)
+
+    def _object(self, tool: GrammarTool, dialect: ValueDialect) -> Expression:
+        values = self._values(tool, dialect)
+        name = f"{dialect.name} arguments {id(tool)}"
+        begin, end = sequence(Fixed("{"), dialect.space), sequence(dialect.space, Fixed("}"))
+        return self.rules.rule(name, lambda: values.members(tool.arguments, begin, end))
+
+    def _keywords(self, tool: GrammarTool) -> Expression:
+        return self._values(tool, PYTHON).members(tool.arguments, Fixed("("), Fixed(")"), keyword_key)
+
+    def _arguments(self, node: Args, tool: GrammarTool) -> Expression:
+        written = self._object(tool, JSON)
+        if node.element:
+            return sequence(self._escaped(written, _XML_ESCAPES, "xml"), literal(f"</{node.element}>"))
+        key = tool.definition.shape.lone_property if node.until else ""
+        lone = next((values for name, values, _ in tool.arguments.properties if name == key), None)
+        if lone is None or not any(isinstance(kind, StringValue) for kind in flat_values(lone, tool.reader.named)):
+            return written
+        # White space at the end belongs to the closing marker; a lexer could not give it back.
+        first = chars_except(f"<{{[\"'`{SPACE}\t\r")
+        return choice([written, Lexeme(sequence(first, repeat(chars_except("<"))))])
+
+    def _escaped(self, part: Expression, escapes: dict[str, str], suffix: str) -> Expression:
+        """Return an expression with its characters escaped, and with it the rules that it refers to."""
+
+        def rule(name: str) -> str:
+            copy = f"{name} {suffix}"
+            self.rules.rule(copy, lambda: escape(self.rules.rules[name], escapes, rule))
+            return copy
+
+        return escape(part, escapes, rule)
+
+    # Calls that are JSON or Python
+
+    def _json_calls(self, node: JsonCall, tools: Sequence[GrammarTool]) -> Expression:
+        call = self.rules.share(choice(self._json_call(node, tool) for tool in tools))
+        comma = sequence(Fixed(","), JSON.space)
+        more = sequence(comma, call)
+        several = repeat(more) if self.parallel else EMPTY
+        items = sequence(Fixed("["), JSON.space, call, several, JSON.space, Fixed("]"))
+        if node.nested and node.lists:
+            key = literal(f'"{node.lists[0]}":')
+            return sequence(Fixed("{"), JSON.space, key, JSON.space, items, JSON.space, Fixed("}"))
+        if node.array == "always":
+            return items
+        if node.array == "several":
+            return choice([call, items]) if self.parallel else call
+        if node.between and self.parallel:
+            return sequence(call, repeat(sequence(literal(node.between.rstrip()), free_space(node.between), call)))
+        return call
+
+    def _json_call(self, node: JsonCall, tool: GrammarTool) -> Expression:
+        arguments = self._object(tool, JSON_IN_TEXT if node.text else JSON)
+        if node.keyed:
+            return _json_object([(tool.name, arguments)])
+        if node.text:
+            arguments = sequence(Fixed('"'), self._escaped(arguments, _JSON_ESCAPES, "in a string"), Fixed('"'))
+        members: list[tuple[str, Expression]] = []
+        if node.server:
+            members.append((node.server[0], literal(json_text(tool.definition.server or "local"))))
+        members += [(node.name[0], literal(json_text(tool.name))), (node.args[0], arguments)]
+        after: Expression = EMPTY
+        if node.id:
+            key = literal(f'"{node.id[0]}":')
+            after = optional(sequence(Fixed(","), JSON.space, key, JSON.space, Fixed('"'), _IDENT, Fixed('"')))
+        call = _json_object(members, after)
+        return _json_object([(node.inside[0], call)]) if node.nested and node.inside else call
+
+    def _python_calls(self, node: PyCalls) -> Expression:
+        call = self.rules.share(
+            choice(sequence(literal(tool.name), self._keywords(tool)) for tool in self.tools if _is_dotted(tool.name))
+        )
+        between = sequence(Fixed(","), PYTHON.space) if node.open else Lexeme(Fixed("\n"))
+        several = repeat(sequence(between, call)) if self.parallel else EMPTY
+        return sequence(literal(node.open), call, several, literal(node.close))
+
+    # Parameters in tags of their own
+
+    def _tag(self, node: Tag, value: str, kind: str) -> Expression:
+        attributes = f"{node.attribute}={quote_attribute(value)}"
+        if node.mark is not None:
+            attributes += f' {node.mark.attribute}="{node.mark.of(kind)}"'
+        head = literal(f"{node.open}{node.name} {attributes}")
+        if node.counted:
+            head = sequence(head, literal(f' {node.counted}="'), _COUNT, literal('"'))
+        return sequence(head, literal(node.close), free_space(node.after))
+
+    def _parameters(self, node: Params, tool: GrammarTool) -> Iterator[Expression]:
+        for name, values, needed in tool.arguments.properties:
+            written = self._parameter(node, tool, name, values)
+            yield written if needed else optional(written)
+        if (additional := tool.arguments.additional) is not None:
+            names = [name for name, _, _ in tool.arguments.properties]
+            yield repeat(self._parameter(node, tool, None, additional, other_name(names, NAME_CHARACTERS, NAME_START)))
+
+    def _parameter(
+        self, node: Params, tool: GrammarTool, name: str | None, values: Values, other: Expression = EMPTY
+    ) -> Expression:
+        """Return the expression of one parameter; `other` is the name of those without one."""
+        nodes = [inner for inner, _ in as_written(node.nodes)]
+        marked = any(isinstance(inner, Mark) or (isinstance(inner, Tag) and inner.mark) for inner in nodes)
+        kinds = values_by_type(values, tool.reader.named) if marked else {"": values}
+        options: list[Expression] = []
+        for kind, inside in kinds.items():
+            parts: list[Expression] = []
+            for inner in nodes:
+                match inner:
+                    case Key():
+                        parts.append(literal(name) if name is not None else Lexeme(other))
+                    case Mark():
+                        parts.append(literal(inner.of(kind)))
+                    case Tag():
+                        parts.append(self._key_tag(inner, name, kind, other))
+                    case Value():
+                        parts += [self._raw_value(inner, tool, inside), free_space(inner.after)]
+                    case _:
+                        parts.append(self._node(inner, tool))
+            options.append(sequence(*parts))
+        return choice(options)
+
+    def _key_tag(self, node: Tag, name: str | None, kind: str, other: Expression) -> Expression:
+        if name is not None:
+            return self._tag(node, name, kind)
+        mark = f' {node.mark.attribute}="{node.mark.of(kind)}"' if node.mark else ""
+        head = literal(f'{node.open}{node.name} {node.attribute}="')
+        return sequence(head, Lexeme(other), literal(f'"{mark}{node.close}'), free_space(node.after))
+
+    def _raw_value(self, node: Value, tool: GrammarTool, values: Values) -> Expression:
+        """Return the expression of a value between tags, the closing marker included."""
+        edge = "\n" if node.newline else ""
+        rules = self._values(tool, JSON)
+        kinds = list(flat_values(values, tool.reader.named))
+        texts = [kind for kind in kinds if isinstance(kind, StringValue)]
+        for string in texts:
+            rules.unbounded(string)
+        if texts:
+            # Text that looks like another type is that type where the schema admits it; all of it is text here.
+            text = prose((node.close,), tuple(mark for mark in self._markup if mark != node.close)).until()
+            name = f"raw {node.close}"
+            return sequence(literal(edge), self.rules.rule(name, lambda: text))
+        options: list[Expression] = []
+        for kind in kinds:
+            if isinstance(kind, Constants):
+                written = (value if isinstance(value, str) else json_text(value) for value in kind.values)
+                options += [literal(f"{edge}{text}{edge}{node.close}") for text in written if node.close not in text]
+            else:
+                options.append(sequence(literal(edge), rules.value(kind), free_space(edge), literal(node.close)))
+        return choice(options)
+
+
+def _space(written: str) -> Expression:
+    """Return white space that has to be there, where a format writes some."""
+    return Lexeme(repeat(chars(SPACE), 1, 4)) if written else EMPTY
+
+
+def _is_dotted(name: str) -> bool:
+    return all(part.isidentifier() for part in name.split("."))
+
+
+def _json_object(members: Iterable[tuple[str, Expression]], after: Expression = EMPTY) -> Expression:
+    parts: list[Expression] = []
+    for key, value in members:
+        comma = [Fixed(","), JSON.space] if parts else []
+        parts += [*comma, literal(f"{json_text(key)}:"), JSON.space, value]
+    return sequence(Fixed("{"), JSON.space, *parts, after, JSON.space, Fixed("}"))
+
+
+def _holds_several(nodes: Iterable[Node]) -> bool:
+    """Return whether one block contains all calls of a message."""
+    for node in nodes:
+        match node:
+            case Many(together=True) | JsonCall(array="several" | "always") | PyCalls():
+                return True
+            case JsonCall(between=between, nested=nested, lists=lists) if between or (nested and lists):
+                return True
+            case OneOf(options) if _holds_several(options[0]):
+                return True
+            case _:
+                pass
+    return False
+
+
+def _markup(wire: WireFormat) -> list[str]:
+    """Return the markers that a raw value cannot contain, because they would begin or end something."""
+    markers: dict[str, None] = {}
+    for node, _ in as_written(wire.blocks[0] if wire.blocks else ()):
+        if isinstance(node, Lit) and not node.text[0].isalnum():
+            markers[node.text] = None
+        elif isinstance(node, Tag):
+            markers[f"{node.open}{node.name} "] = None
+    return list(markers)

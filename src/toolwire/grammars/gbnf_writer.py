@@ -1,0 +1,116 @@
+"""Grammars in GBNF, the language of llama.cpp, which xgrammar, vLLM and SGLang read as EBNF too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from toolwire.grammars.algebra import (
+    EMPTY,
+    LAST,
+    Chain,
+    Chars,
+    Either,
+    Expression,
+    Fixed,
+    Lexeme,
+    Repeat,
+    RuleName,
+    chars_except,
+)
+from toolwire.grammars.rule_names import reachable
+
+
+def write_gbnf(root: Expression, rules: Mapping[str, Expression], *, start: str = "root") -> str:
+    """Return a grammar as text; its first rule is `start`."""
+    writer = _Writer(reachable(root, rules))
+    lines = [f"{start} ::= {writer.write(root)}"]
+    lines += [f"{name} ::= {writer.write(rules[rule])}" for rule, name in writer.names.items()]
+    lines += [f"{name} ::= {writer.write(part)}" for part, name in list(writer.lexemes.items())]
+    return "\n".join(lines) + "\n"
+
+
+class _Writer:
+    """A writer of expressions, which gives each lexeme a rule of its own."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self.names = names
+        self.lexemes: dict[Expression, str] = {}
+
+    def write(self, part: Expression, *, inner: bool = False) -> str:
+        """Return an expression as text, in parentheses where it is `inner` and has several parts."""
+        match part:
+            case Fixed(text):
+                return '"' + "".join(map(_escape_quoted, text)) + '"'
+            case Chars(ranges):
+                return write_class(ranges, _escape_in_class)
+            case RuleName(name):
+                return self.names[name]
+            case Lexeme(Fixed() as content):
+                return self.write(content)
+            case Lexeme(content):
+                return self.lexemes.setdefault(content, f"t{len(self.lexemes)}")
+            case Repeat(content, least, most):
+                text = self.write(content, inner=True) + repetition(least, most)
+                return f"({text})" if inner else text
+            case Chain(()):
+                return '""'
+            case Chain(parts):
+                text = " ".join(self.write(each, inner=isinstance(each, Either)) for each in parts)
+                return f"({text})" if inner else text
+            case Either(options):
+                text = " | ".join(self.write(each) for each in options if each != EMPTY)
+                if EMPTY in options:
+                    return f"({text})?"
+                return f"({text})" if inner else text
+
+
+def repetition(least: int, most: int | None) -> str:
+    """Return the sign of a repetition, which regular expressions and grammars share."""
+    match least, most:
+        case 0, 1:
+            return "?"
+        case 0, None:
+            return "*"
+        case 1, None:
+            return "+"
+        case _:
+            return f"{{{least}}}" if least == most else f"{{{least},{'' if most is None else most}}}"
+
+
+def write_class(ranges: tuple[tuple[int, int], ...], escape: Callable[[str], str]) -> str:
+    """Return a set of characters in brackets; a set that is open to above is written as its complement."""
+    sign = ""
+    if ranges[-1][1] == LAST:
+        sign, ranges = "^", chars_except(Chars(ranges)).ranges
+        if not ranges:
+            return "[^\\u0000]"
+    # A hyphen is itself only at the end.
+    hyphen = "-" if any(low <= _HYPHEN <= high for low, high in ranges) else ""
+    pieces = [piece for low, high in ranges for piece in ((low, min(high, _HYPHEN - 1)), (max(low, _HYPHEN + 1), high))]
+    pieces = [(low, high) for low, high in pieces if low <= high]
+    return f"[{sign}{''.join(_write_range(low, high, escape) for low, high in dict.fromkeys(pieces))}{hyphen}]"
+
+
+_HYPHEN = ord("-")
+
+
+def _write_range(low: int, high: int, escape: Callable[[str], str]) -> str:
+    first, last = escape(chr(low)), escape(chr(high))
+    return first if low == high else f"{first}-{last}" if high > low + 1 else f"{first}{last}"
+
+
+def _escape_quoted(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else escape_code(character)
+
+
+def _escape_in_class(character: str) -> str:
+    return character if character.isascii() and character.isalnum() else escape_code(character)
+
+
+def escape_code(character: str) -> str:
+    """Return a character as an escape that every engine reads; they differ in the digits of hexadecimal ones."""
+    short = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character)
+    code = ord(character)
+    return short or (f"\\u{code:04X}" if code < 0x10000 else f"\\U{code:08X}")

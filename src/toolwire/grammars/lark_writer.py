@@ -1,0 +1,84 @@
+"""Grammars in the dialect of Lark that llguidance reads, and with it llama.cpp, vLLM, SGLang and xgrammar."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from toolwire.grammars.algebra import EMPTY, Chain, Chars, Either, Expression, Fixed, Lexeme, Repeat, RuleName
+from toolwire.grammars.gbnf_writer import escape_code, repetition, write_class
+from toolwire.grammars.rule_names import reachable
+
+_REGEX_SPECIAL = frozenset("\\^$.|?*+()[]{}/")
+_AMBIGUOUS = frozenset("-\"'&~#")
+"""Characters that some engines take for operators, and others refuse to see escaped."""
+
+
+def write_lark(root: Expression, rules: Mapping[str, Expression]) -> str:
+    """Return a grammar as text; its first rule is `start`."""
+    names = reachable(root, rules)
+    terminals: dict[Expression, str] = {}
+    lines = [f"start: {_write(root, names, terminals)}"]
+    lines += [f"{name}: {_write(rules[rule], names, terminals)}" for rule, name in names.items()]
+    lines += [f"{name}: /{_regex(part)}/" for part, name in terminals.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _write(part: Expression, names: Mapping[str, str], terminals: dict[Expression, str], *, inner: bool = False) -> str:
+    match part:
+        case Fixed(text):
+            return '"' + "".join(map(_escape_quoted, text)) + '"'
+        case Lexeme(Fixed() as content):
+            return _write(content, names, terminals)
+        case Chars():
+            return terminals.setdefault(part, f"T{len(terminals)}")
+        case Lexeme(content):
+            return terminals.setdefault(content, f"T{len(terminals)}")
+        case RuleName(name):
+            return names[name]
+        case Repeat(content, least, most):
+            text = _write(content, names, terminals, inner=True) + repetition(least, most)
+            return f"({text})" if inner else text
+        case Chain(()):
+            return '""'
+        case Chain(parts):
+            text = " ".join(_write(each, names, terminals, inner=isinstance(each, Either)) for each in parts)
+            return f"({text})" if inner else text
+        case Either(options):
+            text = " | ".join(_write(each, names, terminals) for each in options if each != EMPTY)
+            if EMPTY in options:
+                return f"({text})?"
+            return f"({text})" if inner else text
+
+
+def _regex(part: Expression, *, inner: bool = False) -> str:
+    match part:
+        case Fixed(text):
+            written = "".join(map(_escape_regex, text))
+            return f"({written})" if inner and len(text) > 1 else written
+        case Chars(ranges):
+            return write_class(ranges, _escape_regex)
+        case Lexeme(content):
+            return _regex(content, inner=inner)
+        case Repeat(content, least, most):
+            text = _regex(content, inner=True) + repetition(least, most)
+            return f"({text})" if inner else text
+        case Chain(parts):
+            text = "".join(_regex(each, inner=isinstance(each, (Either, Lexeme))) for each in parts)
+            return f"({text})" if inner else text
+        case Either(options):
+            text = "|".join(_regex(each) for each in options if each != EMPTY)
+            return f"({text})?" if EMPTY in options else f"({text})" if inner else text
+        case RuleName(name):
+            raise AssertionError(f"the rule {name!r} inside a lexeme")
+
+
+def _escape_quoted(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else escape_code(character)
+
+
+def _escape_regex(character: str) -> str:
+    if character in _REGEX_SPECIAL:
+        return f"\\{character}"
+    return character if character.isprintable() and character not in _AMBIGUOUS else escape_code(character)

@@ -1,0 +1,184 @@
+"""Rules for whole messages: reasoning, prose and calls, in the order and number that the tool choice allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from toolwire.errors import DefinitionError
+from toolwire.grammars.algebra import (
+    EMPTY,
+    NOTHING,
+    Expression,
+    Lexeme,
+    chars_except,
+    choice,
+    free_space,
+    literal,
+    optional,
+    prose,
+    sequence,
+    without_prefix,
+)
+from toolwire.grammars.format_rules import FormatRules
+from toolwire.tools import ToolDefinition
+from toolwire.wire.node_markers import first
+from toolwire.wire.syntax import Call, Header, Lit, Name, Node, Tag, ToolTag, WireFormat, as_written
+
+_BRACKETS = frozenset("{[")
+
+
+@dataclass(frozen=True, slots=True)
+class MessageRules:
+    """The rules of one message.
+
+    Attributes:
+        rules: expressions by name.
+        calls: a message of calls and nothing else; NOTHING if there are no tools.
+        openers: what may follow prose: the marker that begins calls, and the rest of them.
+        banned: markers that prose cannot contain.
+        closed_start: characters that prose cannot begin with, because a call would begin so.
+        reasoning: reasoning before everything else; EMPTY for none.
+        prose: text may come instead of calls, and before those that have an opener.
+        primed: the end of the prompt, with which the text begins that is read.
+    """
+
+    rules: Mapping[str, Expression]
+    calls: Expression
+    openers: Mapping[str, Expression]
+    banned: tuple[str, ...]
+    closed_start: str
+    reasoning: Expression
+    prose: bool
+    primed: str
+
+    @property
+    def root(self) -> Expression:
+        """The expression of the whole message, without the end of the prompt."""
+        if not self.prose:
+            return sequence(self.reasoning, self.primed_calls)
+        if not self.openers:
+            return sequence(self.reasoning, choice([self.primed_calls, self._primed(self.free_text)]))
+        text = prose(tuple(self.openers), self.banned)
+        if len(self.openers) == 1:
+            (rest,) = self.openers.values()
+            started = sequence(self._primed(text.until()), rest)
+            return sequence(self.reasoning, choice([started, self._primed(self.free_text)]))
+        ends = [sequence(Lexeme(text.endings[opener]), rest) for opener, rest in self.openers.items()]
+        message = sequence(text.pieces(), choice([*ends, Lexeme(text.rest)]))
+        return sequence(self.reasoning, self._primed(message))
+
+    @property
+    def primed_calls(self) -> Expression:
+        """The calls, without the end of the prompt."""
+        return self._primed(self.calls)
+
+    def _primed(self, part: Expression) -> Expression:
+        """Return what follows the end of the prompt, if the expression can begin with it."""
+        rest = without_prefix(part, self.primed, self.rules)
+        return part if rest == NOTHING else rest
+
+    @property
+    def free_text(self) -> Expression:
+        """Text without any call, which may be empty."""
+        text = prose(tuple(self.openers), self.banned).text
+        if self.closed_start:
+            text = sequence(chars_except(self.closed_start), text)
+        return optional(Lexeme(text))
+
+
+def message_rules(
+    wire: WireFormat, tools: Sequence[ToolDefinition], *, choice_of: str, parallel: bool, reasoning: str, primed: str
+) -> tuple[MessageRules, FormatRules]:
+    """Return the rules of a message.
+
+    Args:
+        wire: the format.
+        tools: the tools that may be called.
+        choice_of: "auto", "required" or "none".
+        parallel: several calls are possible.
+        reasoning: "none", "allowed" before everything else, or "open" if the prompt has started it.
+        primed: the end of the prompt, which is part of the text that is read.
+
+    Raises:
+        DefinitionError: the format or a tool has no grammar.
+    """
+    if not wire.blocks:
+        raise DefinitionError(f"the format {wire.name!r} has no calls, so it has no grammar")
+    reading = FormatRules(wire, tools, parallel=parallel)
+    calls = reading.calls() if tools else NOTHING
+    rules = reading.rules.rules
+    if tools and calls == NOTHING:
+        raise DefinitionError(f"the format {wire.name!r} cannot write a call of any of these tools")
+    openers: dict[str, Expression] = {}
+    if choice_of == "auto":
+        for opener in _openers(wire, tools):
+            if (rest := without_prefix(calls, opener, rules)) != NOTHING:
+                openers[opener] = rest
+    banned = dict.fromkeys(marker for block in wire.blocks for marker in sorted(_block_marker(block)))
+    banned |= dict.fromkeys(_openers(wire, tools))
+    start = _closed_start(wire)
+    return (
+        MessageRules(
+            rules,
+            calls,
+            openers,
+            tuple(mark for mark in banned if not any(mark in opener or mark.startswith(opener) for opener in openers)),
+            start,
+            _reasoning(wire, reasoning),
+            choice_of != "required",
+            primed,
+        ),
+        reading,
+    )
+
+
+def _openers(wire: WireFormat, tools: Iterable[ToolDefinition]) -> list[str]:
+    """Return the texts by which the first block begins calls for certain; none where calls have no marker."""
+    openers, named = [""], False
+    for node, _ in as_written(wire.blocks[0]):
+        match node:
+            case Lit(text, before=before, after=after, hint=hint):
+                written = (before if any(openers) else "") + text
+                if named:  # one character ends the name; the rest is not needed
+                    return [opener + written[0] for opener in openers]
+                openers = [opener + written for opener in openers]
+                if not hint:
+                    return openers
+                openers = [opener + after for opener in openers]
+            case Tag():
+                return [f"{opener}{node.open}{node.name} " for opener in openers]
+            case ToolTag():
+                return [f"{opener}<{tool.name}>" for tool in tools for opener in openers]
+            case Name(prefix=prefix, after=after):
+                openers, named = [f"{opener}{prefix}{tool.name}{after}" for tool in tools for opener in openers], True
+                if after:
+                    return openers
+            case Header():
+                openers, named = [opener + tool.name for tool in tools for opener in openers], True
+            case _:
+                break
+    return [opener for opener in openers if opener]
+
+
+def _block_marker(block: tuple[Node, ...]) -> frozenset[str]:
+    """Return the spellings of the marker that a block begins with, if it makes a call for certain."""
+    node = block[0].nodes[0] if isinstance(block[0], Call) else block[0]
+    return node.spellings if isinstance(node, Lit) and not node.hint else frozenset()
+
+
+def _closed_start(wire: WireFormat) -> str:
+    if wire.markers or wire.at == "anywhere":
+        return ""
+    begins = frozenset().union(*(first(block)[0] for block in wire.blocks))
+    return "{[` \n\t" if begins & _BRACKETS else ""
+
+
+def _reasoning(wire: WireFormat, mode: str) -> Expression:
+    if mode == "none":
+        return EMPTY
+    if not wire.spans:
+        raise DefinitionError(f"the format {wire.name!r} has no reasoning")
+    span = wire.spans[0]
+    rest = sequence(prose((span.close,)).until(), free_space("\n"))
+    return rest if mode == "open" else optional(sequence(literal(span.open), rest))

@@ -1,0 +1,51 @@
+"""Grammars as structural tags, which xgrammar reads in vLLM, SGLang and TensorRT-LLM; calls in them are EBNF."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolwire.grammars.algebra import EMPTY, NOTHING, Expression, without_prefix
+from toolwire.grammars.gbnf_writer import write_gbnf
+from toolwire.grammars.message_rules import MessageRules
+from toolwire.text.json_text import json_text
+
+
+def write_structural_tag(message: MessageRules) -> str:
+    """Return the grammar of a message as JSON.
+
+    Text that only begins as a call, where the end of the prompt is part of that beginning, is not excluded.
+    """
+    content = _content(message)
+    if message.reasoning != EMPTY:
+        content = {"type": "sequence", "elements": [_grammar(message.reasoning, message.rules), content]}
+    return json_text({"type": "structural_tag", "format": content})
+
+
+def _content(message: MessageRules) -> dict[str, Any]:
+    calls = message.primed_calls
+    if not message.prose:
+        return _grammar(calls, message.rules)
+    if not message.openers:
+        free = {"type": "any_text", "excludes": list(message.banned)}
+        if message.closed_start or message.calls != NOTHING:
+            free = _grammar(message.free_text, message.rules)
+        return free if calls == NOTHING else {"type": "or", "elements": [_grammar(calls, message.rules), free]}
+    tags = [
+        {"type": "tag", "begin": opener, "content": _grammar(rest, message.rules), "end": ""}
+        for opener, rest in message.openers.items()
+    ]
+    text = {
+        "type": "triggered_tags",
+        "triggers": list(message.openers),
+        "tags": tags,
+        "stop_after_first": True,
+        "excludes": list(message.banned),
+    }
+    if message.primed and without_prefix(message.calls, message.primed, message.rules) != NOTHING:
+        return {"type": "or", "elements": [_grammar(calls, message.rules), text]}
+    return text
+
+
+def _grammar(part: Expression, rules: Mapping[str, Expression]) -> dict[str, Any]:
+    return {"type": "grammar", "grammar": write_gbnf(part, rules)}

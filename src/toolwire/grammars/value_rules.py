@@ -1,0 +1,324 @@
+"""Rules for JSON values, in the dialects in which formats write them: JSON, Python, and bare keys between tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from toolwire.grammars.algebra import (
+    EMPTY,
+    NOTHING,
+    Chars,
+    Either,
+    Expression,
+    Fixed,
+    Lexeme,
+    RuleName,
+    char_range,
+    chars,
+    chars_except,
+    choice,
+    literal,
+    optional,
+    prose,
+    repeat,
+    sequence,
+    union,
+)
+from toolwire.grammars.number_rules import integers, numbers
+from toolwire.grammars.value_types import (
+    Alternatives,
+    Constants,
+    Items,
+    Members,
+    Named,
+    NumberValue,
+    StringValue,
+    Values,
+)
+from toolwire.text.json_text import json_text
+from toolwire.text.python_text import python_literal
+from toolwire.wire.definition_text import token_key, tokens
+
+MAX_BOUND = 200
+"""Largest number of repetitions that a grammar counts; more are any number, because engines unroll them."""
+_HEX = union(char_range("0", "9"), char_range("a", "f"), char_range("A", "F"))
+_CONTROL = Chars(((0, 0x1F), (0x7F, 0x7F)))
+_PLAIN = chars_except(union(_CONTROL, chars('"\\')))
+"""Characters that are written as they are in a string."""
+_UNICODE = sequence(
+    literal("u"),
+    choice(
+        [
+            sequence(union(char_range("0", "9"), chars("abcefABCEF")), _HEX, _HEX, _HEX),
+            sequence(chars("dD"), char_range("0", "7"), _HEX, _HEX),
+        ]
+    ),
+)
+_PAIR = sequence(
+    *(literal("u"), chars("dD"), union(chars("89abAB")), _HEX, _HEX),
+    *(literal("\\u"), chars("dD"), chars("cdefCDEF"), _HEX, _HEX),
+)
+_SPACE = optional(Lexeme(repeat(chars(" \n\t"), 1, 20)))
+"""White space inside JSON: enough for an indented object, and too little to fill an answer."""
+NAME_START = union(char_range("a", "z"), char_range("A", "Z"), chars("_"))
+"""The first character of a name that may be written without quotes."""
+NAME_CHARACTERS = union(NAME_START, char_range("0", "9"))
+"""The characters of a name that may be written without quotes."""
+
+
+@dataclass(slots=True)
+class Rules:
+    """The rules of a grammar that is being made.
+
+    Attributes:
+        rules: expressions by name.
+        widened: everything that the grammar offers beyond the schemas, in words.
+    """
+
+    rules: dict[str, Expression] = field(default_factory=dict)
+    widened: dict[str, None] = field(default_factory=dict)
+
+    def rule(self, name: str, make: Callable[[], Expression]) -> Expression:
+        """Return a reference to a rule, which is made when it is first asked for."""
+        if name not in self.rules:
+            self.rules[name] = RuleName(name)  # a rule may contain itself
+            self.rules[name] = make()
+        return NOTHING if self.rules[name] == NOTHING else RuleName(name)
+
+    def share(self, expression: Expression) -> Expression:
+        """Return a reference to a new rule for an expression that is used several times."""
+        if expression in (EMPTY, NOTHING) or isinstance(expression, RuleName):
+            return expression
+        return self.rule(f"shared {len(self.rules)}", lambda: expression)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueDialect:
+    """A way to write JSON values.
+
+    Attributes:
+        name: distinguishes the rules of this dialect.
+        constant: writes a value that is fixed.
+        key: writes a key of an object, together with the colon.
+        characters: the characters of a string, escapes included.
+        space: white space between the parts of a list or an object.
+        token: the marker around strings; "" for quotes.
+    """
+
+    name: str
+    constant: Callable[[Any], str]
+    key: Callable[[str], str]
+    characters: Expression = NOTHING
+    space: Expression = EMPTY
+    token: str = ""
+
+
+def _string_characters(escapes: str, *pairs: Expression) -> Expression:
+    return choice([_PLAIN, sequence(literal("\\"), choice([chars(escapes), _UNICODE, *pairs]))])
+
+
+def _json_key(name: str) -> str:
+    return f"{json_text(name)}:"
+
+
+JSON = ValueDialect("json", json_text, _json_key, _string_characters('"\\/bfnrt', _PAIR), _SPACE)
+JSON_IN_TEXT = replace(JSON, name="json in text", space=optional(Lexeme(repeat(literal(" "), 1, 20))))
+"""JSON inside a JSON string, where a line break would be two characters."""
+PYTHON = ValueDialect("python", python_literal, _json_key, _string_characters('"\\bfnrt'), _SPACE)
+
+
+def keyword_key(name: str) -> str:
+    """Write the name of an argument of a Python call."""
+    return f"{name}="
+
+
+def between_tokens(token: str) -> ValueDialect:
+    """Return the dialect with bare keys and strings between tokens."""
+    return ValueDialect(
+        f"tokens {token}",
+        lambda value: tokens(value, token),
+        lambda name: f"{token_key(name, token)}:",
+        token=token,
+    )
+
+
+def other_name(names: Iterable[str], characters: Expression, first: Expression | None = None) -> Expression:
+    """Return a name that is not in a list.
+
+    Args:
+        names: the names that are excluded.
+        characters: the characters of a name: a set, or a choice of a set and escapes.
+        first: the first character, if fewer are possible there; then the name is not empty.
+    """
+    sets = characters.options if isinstance(characters, Either) else (characters,)
+    plain = next(option for option in sets if isinstance(option, Chars))
+    return _other(sorted(set(names)), plain, characters, first)
+
+
+def _other(names: list[str], plain: Chars, characters: Expression, first: Expression | None) -> Expression:
+    start = first or characters
+    heads = sorted({name[0] for name in names if name})
+    if not heads:
+        rest = sequence(start, repeat(characters))
+        return rest if names or first else optional(rest)
+    allowed = first if isinstance(first, Chars) else plain
+    diverging = chars_except(union(chars_except(allowed), chars("".join(heads))))
+    options: list[Expression] = [sequence(diverging, repeat(characters))] if diverging.ranges else []
+    if first is None and "" not in names:
+        options.append(EMPTY)
+    for head in heads:
+        inner = _other([name[1:] for name in names if name.startswith(head)], plain, characters, None)
+        options.append(sequence(literal(head), inner))
+    return choice(options)
+
+
+class ValueRules:
+    """Rules for the values of one tool's schema in one dialect."""
+
+    def __init__(
+        self, rules: Rules, dialect: ValueDialect, named: Mapping[str, Values], impossible: Iterable[str], owner: str
+    ) -> None:
+        """Prepare rules.
+
+        Args:
+            rules: the grammar that they become part of.
+            dialect: how values are written.
+            named: the values of the parts of the schema that have names.
+            impossible: names of parts that no value fits.
+            owner: name of the tool, for what is widened.
+        """
+        self.rules = rules
+        self.dialect = dialect
+        self._named = named
+        self._impossible = frozenset(impossible)
+        self._owner = owner
+
+    def widen(self, pointer: str, reason: str) -> None:
+        """Record that a keyword has no effect."""
+        self.rules.widened[f"{self._owner}: {pointer or '/'}: {reason}"] = None
+
+    def value(self, values: Values) -> Expression:
+        """Return the expression of values."""
+        dialect = self.dialect
+        match values:
+            case Named(name):
+                return self.named_rule(f"{dialect.name} {name}", name, self.value)
+            case Alternatives(options):
+                return choice(map(self.value, options))
+            case Constants(constants):
+                return choice(Fixed(dialect.constant(constant)) for constant in constants)
+            case StringValue():
+                return self.text(values)
+            case NumberValue(integral, low, high, pointer):
+                exact, expression = integers(low, high) if integral else numbers(low, high)
+                if not exact:
+                    self.widen(pointer, "a bound of numbers that are not integers has no effect")
+                return Lexeme(expression)
+            case Items():
+                return self.items(values)
+            case Members():
+                return self.members(values, sequence(Fixed("{"), dialect.space), sequence(dialect.space, Fixed("}")))
+
+    def named_rule(self, rule: str, name: str, make: Callable[[Values], Expression]) -> Expression:
+        """Return the rule for a part of the schema that has a name."""
+        if name in self._impossible:
+            return NOTHING
+        return self.rules.rule(rule, lambda: make(self._named[name]))
+
+    def text(self, values: StringValue) -> Expression:
+        """Return the expression of strings, with what is around them."""
+        dialect = self.dialect
+        if values.pattern:
+            self.widen(f"{values.pointer}/pattern", "a pattern has no effect")
+        if dialect.token:
+            self.unbounded(values)
+            return sequence(Fixed(dialect.token), prose((dialect.token,)).until())
+        least, most = values.least, values.most
+        if least > MAX_BOUND or (most or 0) > MAX_BOUND:
+            self.widen(values.pointer, f"lengths above {MAX_BOUND} have no effect")
+            least, most = min(least, MAX_BOUND), None
+        return Lexeme(sequence(Fixed('"'), repeat(dialect.characters, least, most), Fixed('"')))
+
+    def unbounded(self, values: StringValue) -> None:
+        """Record that the bounds of a string's length have no effect."""
+        for keyword, bound in (("minLength", values.least), ("maxLength", values.most)):
+            if bound:
+                self.widen(f"{values.pointer}/{keyword}", "the length of text without quotes has no effect")
+
+    def items(self, values: Items) -> Expression:
+        """Return the expression of lists."""
+        dialect = self.dialect
+        separator = sequence(Fixed(","), dialect.space)
+        rest: Expression = EMPTY
+        additional = self.value(values.additional) if values.additional is not None else NOTHING
+        least = min(max(0, values.least - len(values.first)), MAX_BOUND)
+        most = None if values.most is None else values.most - len(values.first)
+        most = None if most is not None and most > MAX_BOUND else most
+        if not values.first:
+            if additional != NOTHING and most != 0:
+                more = repeat(sequence(separator, additional), max(least - 1, 0), None if most is None else most - 1)
+                rest = sequence(additional, more, dialect.space)
+                rest = rest if least else optional(rest)
+        else:
+            rest = repeat(sequence(separator, additional), least, most)
+            for at in range(len(values.first) - 1, -1, -1):
+                item = self.value(values.first[at])
+                rest = sequence(separator if at else EMPTY, item, rest)
+                rest = rest if at < values.least else optional(rest)
+            rest = sequence(rest, dialect.space)
+        return sequence(Fixed("["), dialect.space, rest, Fixed("]"))
+
+    def members(
+        self, values: Members, before: Expression, after: Expression, key: Callable[[str], str] | None = None
+    ) -> Expression:
+        """Return the expression of objects between two texts, with their members in the schema's order.
+
+        Args:
+            values: the object.
+            before: what is written before its members.
+            after: what is written behind them.
+            key: writes a key; the dialect's own by default.
+        """
+        space = self.dialect.space
+        comma = sequence(Fixed(","), space)
+        write = key or self.dialect.key
+        pairs: list[tuple[Expression, bool]] = []
+        for name, inner, needed in values.properties:
+            if key is not None and not name.isidentifier():
+                self.widen(values.pointer, f"the name {name!r} cannot be written in this format")
+                pairs.append((NOTHING, needed))
+            else:
+                pairs.append((sequence(Fixed(write(name)), EMPTY if key else space, self.value(inner)), needed))
+        pairs = [(pair, needed) for pair, needed in pairs if needed or pair != NOTHING]
+        other = self._other_member([name for name, _, _ in values.properties], values.additional, key)
+        more = repeat(sequence(comma, other))
+        # What may follow each member, from the last one to the first, so that each is written once.
+        rests = [more]
+        for at in range(len(pairs) - 1, 0, -1):
+            pair, needed = pairs[at]
+            following = sequence(comma, pair)
+            rest = sequence(following if needed else optional(following), rests[0])
+            rests.insert(0, rest if all(needed for _, needed in pairs[:at]) else self.rules.share(rest))
+        options: list[Expression] = []
+        for (pair, needed), rest in zip(pairs, rests, strict=False):
+            options.append(sequence(pair, rest))
+            if needed:
+                break
+        else:
+            options += [sequence(other, more), EMPTY]
+        return sequence(before, choice(options), after)
+
+    def _other_member(
+        self, names: list[str], additional: Values | None, key: Callable[[str], str] | None
+    ) -> Expression:
+        """Return a member that has none of these names."""
+        if additional is None:
+            return NOTHING
+        dialect = self.dialect
+        if dialect.token or key:
+            head = sequence(other_name(names, NAME_CHARACTERS, NAME_START), Fixed("=" if key else ":"))
+        else:
+            head = sequence(Fixed('"'), other_name(names, dialect.characters), Fixed('":'))
+        return sequence(Lexeme(head), EMPTY if key else dialect.space, self.value(additional))

@@ -1,0 +1,168 @@
+"""The values that a grammar can offer: seven kinds, to which every JSON Schema is reduced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """One of these JSON values."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StringValue:
+    """A string.
+
+    Attributes:
+        least, most: length in characters; None for no maximum.
+        pattern: regular expression that matches somewhere in it; "" for none.
+        pointer: place in the schema.
+    """
+
+    least: int = 0
+    most: int | None = None
+    pattern: str = ""
+    pointer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberValue:
+    """A number.
+
+    Attributes:
+        integral: it is an integer.
+        low, high: bounds, which are included; None for none.
+        pointer: place in the schema.
+    """
+
+    integral: bool = False
+    low: int | float | None = None
+    high: int | float | None = None
+    pointer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """A list.
+
+    Attributes:
+        first: the values of the first items.
+        additional: the values of items behind these; None if there are none.
+        least, most: number of items; None for no maximum.
+    """
+
+    first: tuple[Values, ...] = ()
+    additional: Values | None = None
+    least: int = 0
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """An object.
+
+    Attributes:
+        properties: name and values of the members that are named, in order, and whether each is required.
+        additional: the values of other members; None if there are none.
+        pointer: place in the schema.
+    """
+
+    properties: tuple[tuple[str, Values, bool], ...] = ()
+    additional: Values | None = None
+    pointer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Alternatives:
+    """Values of any of several kinds; no value at all if there are no options."""
+
+    options: tuple[Values, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The values of a part of a schema that has a name, because it may contain itself."""
+
+    name: str
+
+
+Values = Constants | StringValue | NumberValue | Items | Members | Alternatives | Named
+IMPOSSIBLE = Alternatives(())
+"""No value at all."""
+ANY = Named("any")
+"""Any JSON value."""
+ANY_VALUES = Alternatives(
+    (StringValue(), NumberValue(), Constants((True, False, None)), Items(additional=ANY), Members(additional=ANY))
+)
+
+
+def flat_values(
+    values: Values, named: Mapping[str, Values], open_names: frozenset[str] = frozenset()
+) -> Iterator[Values]:
+    """Yield the kinds of value among these, without names and alternatives."""
+    match values:
+        case Named(name):
+            if name not in open_names:
+                yield from flat_values(named[name], named, open_names | {name})
+        case Alternatives(options):
+            for option in options:
+                yield from flat_values(option, named, open_names)
+        case _:
+            yield values
+
+
+def values_by_type(values: Values, named: Mapping[str, Values]) -> dict[str, Values]:
+    """Return values by JSON Schema's name of their type."""
+    kinds: dict[str, list[Values]] = {}
+    for inner in flat_values(values, named):
+        match inner:
+            case Constants(constants):
+                for constant in constants:
+                    kinds.setdefault(json_type(constant), []).append(Constants((constant,)))
+            case StringValue():
+                kinds.setdefault("string", []).append(inner)
+            case NumberValue():
+                kinds.setdefault("number", []).append(inner)
+            case Items():
+                kinds.setdefault("array", []).append(inner)
+            case _:
+                kinds.setdefault("object", []).append(inner)
+    return {kind: Alternatives(tuple(options)) for kind, options in kinds.items()}
+
+
+def json_type(value: Any) -> str:
+    """Return JSON Schema's name of the type of a value; integers are numbers."""
+    match value:
+        case str():
+            return "string"
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
+def joined(members: list[Members]) -> Members:
+    """Return one object that offers the members of all."""
+    if len(members) == 1:
+        return members[0]
+    by_name: dict[str, list[Values]] = {}
+    for each in members:
+        for name, values, _ in each.properties:
+            by_name.setdefault(name, []).append(values)
+    required = set.intersection(*({name for name, _, needed in each.properties if needed} for each in members))
+    additional = tuple(each.additional for each in members if each.additional is not None)
+    properties = tuple(
+        (name, Alternatives(tuple(dict.fromkeys(inner))), name in required) for name, inner in by_name.items()
+    )
+    return Members(properties, Alternatives(additional) if additional else None, members[0].pointer)

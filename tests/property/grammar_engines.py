@@ -1,0 +1,201 @@
+"""Real engines that constrain decoding, as matchers of strings: no model and no GPU is needed.
+
+llama.cpp's own grammar code is in the library of xllamacpp. llguidance takes a tokenizer of single bytes. xgrammar
+names torch and transformers as requirements, which its matching of strings never uses; empty modules replace them here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import importlib.util
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What an engine made of a text.
+
+    Attributes:
+        characters: how many it accepted, from the beginning.
+        complete: it accepted all, and the text may end there.
+    """
+
+    characters: int
+    complete: bool
+
+
+class LlamaCpp:
+    """llama.cpp's grammar code, by the names of its C++ functions."""
+
+    syntaxes = ("gbnf",)
+
+    def __init__(self) -> None:
+        spec = importlib.util.find_spec("xllamacpp")
+        if spec is None or spec.origin is None:
+            raise ImportError("xllamacpp is not installed")
+        importlib.import_module("xllamacpp")
+        library = ctypes.CDLL(str(next(Path(spec.origin).parent.glob("*.so"))))
+        pointer, text, size = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t
+        arguments = [pointer, text, text, ctypes.c_bool, pointer, size, pointer, size]
+        self._load = self._function(
+            library, "_Z23llama_grammar_init_implPK11llama_vocabPKcS3_bPS3_mPKim", pointer, arguments
+        )
+        self._take = self._function(
+            library, "_Z20llama_grammar_acceptP13llama_grammarj", None, [pointer, ctypes.c_uint32]
+        )
+        self._stacks = self._function(library, "_Z24llama_grammar_get_stacksP13llama_grammar", pointer, [pointer])
+        self._free = self._function(library, "_Z23llama_grammar_free_implP13llama_grammar", None, [pointer])
+
+    @staticmethod
+    def _function(library: ctypes.CDLL, name: str, result: Any, arguments: list[Any]) -> Any:
+        try:
+            function = getattr(library, name)
+        except AttributeError:
+            raise ImportError(f"this xllamacpp has no {name}") from None
+        function.restype, function.argtypes = result, arguments
+        return function
+
+    def match(self, grammar: str, text: str, syntax: str) -> Match:
+        loaded = self._load(None, grammar.encode(), b"root", False, None, 0, None, 0)
+        if not loaded:
+            raise ValueError("llama.cpp refuses the grammar")
+        try:
+            for at, character in enumerate(text):
+                self._take(loaded, ord(character))
+                if not list(self._vectors(loaded)):
+                    return Match(at, False)
+            return Match(len(text), any(begin == end for begin, end in self._vectors(loaded)))
+        finally:
+            self._free(loaded)
+
+    def _vectors(self, loaded: int) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of each stack; an empty one says that the text may end here."""
+        stacks = (ctypes.c_void_p * 3).from_address(self._stacks(loaded))
+        for address in range(stacks[0] or 0, stacks[1] or 0, 24):
+            stack = (ctypes.c_void_p * 3).from_address(address)
+            yield stack[0] or 0, stack[1] or 0
+
+
+class LlGuidance:
+    """llguidance, with a vocabulary of all bytes."""
+
+    syntaxes = ("lark",)
+
+    def __init__(self) -> None:
+        llguidance: Any = importlib.import_module("llguidance")
+
+        class Bytes:
+            eos_token_id = 256
+            bos_token_id = None
+            tokens = (*(bytes([byte]) for byte in range(256)), b"<eos>")
+
+            def __call__(self, text: Any) -> list[int]:
+                return list(text.encode() if isinstance(text, str) else text)
+
+        self._tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Bytes()))
+        self._matcher = llguidance.LLMatcher
+
+    def load(self, grammar: str) -> Any:
+        """Return a matcher, which tokens can be fed to."""
+        matcher = self._matcher(self._tokenizer, self._matcher.grammar_from_lark(grammar))
+        if matcher.is_error():
+            raise ValueError(matcher.get_error())
+        return matcher
+
+    def match(self, grammar: str, text: str, syntax: str) -> Match:
+        matcher = self.load(grammar)
+        data = text.encode()
+        taken = matcher.try_consume_tokens(list(data))
+        if matcher.is_error():
+            raise ValueError(matcher.get_error())
+        return Match(len(data[:taken].decode(errors="ignore")), taken == len(data) and matcher.is_accepting())
+
+
+class XGrammar:
+    """xgrammar, which reads three syntaxes."""
+
+    syntaxes = ("gbnf", "lark", "structural_tag")
+
+    def __init__(self) -> None:
+        importlib.import_module("tvm_ffi")
+        with _empty_modules("torch", "transformers"):
+            self._grammar: Any = importlib.import_module("xgrammar").Grammar
+            self._testing: Any = importlib.import_module("xgrammar.testing")
+        self._compiled = cache(self._compile)
+
+    def _compile(self, grammar: str, syntax: str) -> Any:
+        match syntax:
+            case "gbnf":
+                return self._grammar.from_ebnf(grammar)
+            case "lark":
+                return self._grammar.from_lark(grammar)
+            case _:
+                return self._grammar.from_structural_tag(grammar)
+
+    def _accepts(self, grammar: str, text: str, syntax: str) -> tuple[bool, bool]:
+        matcher = self._testing._get_matcher_from_grammar(self._compiled(grammar, syntax))
+        accepted = matcher.accept_string(text)
+        return accepted, accepted and matcher.is_completed()
+
+    def match(self, grammar: str, text: str, syntax: str) -> Match:
+        accepted, complete = self._accepts(grammar, text, syntax)
+        if accepted:
+            return Match(len(text), complete)
+        low, high = 0, len(text)  # the longest accepted beginning, by bisection
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self._accepts(grammar, text[:middle], syntax)[0] else (low, middle - 1)
+        return Match(low, False)
+
+
+@contextmanager
+def _empty_modules(*names: str) -> Iterator[None]:
+    """Import with modules in place of these that have every name, and nothing in it."""
+
+    class Empty(types.ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(name)
+            return type(name, (), {"__init__": lambda self, *arguments, **options: None})
+
+    absent = [name for name in names if name not in sys.modules and importlib.util.find_spec(name) is None]
+    sys.modules.update({name: Empty(name) for name in absent})
+    try:
+        yield
+    finally:
+        for name in absent:
+            del sys.modules[name]
+
+
+ENGINES: dict[str, type[LlamaCpp | LlGuidance | XGrammar]] = {
+    "llama.cpp": LlamaCpp,
+    "llguidance": LlGuidance,
+    "xgrammar": XGrammar,
+}
+PAIRS = [(engine, syntax) for engine, kind in ENGINES.items() for syntax in kind.syntaxes]
+
+
+@cache
+def _open(name: str) -> LlamaCpp | LlGuidance | XGrammar | str:
+    try:
+        return ENGINES[name]()
+    except ImportError as error:
+        return str(error)
+
+
+def engine(name: str) -> LlamaCpp | LlGuidance | XGrammar:
+    """Return an engine, or skip the test and say why."""
+    opened = _open(name)
+    if isinstance(opened, str):
+        pytest.skip(f"the engine {name} cannot be used: {opened}")
+    return opened
