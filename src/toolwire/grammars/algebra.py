@@ -199,6 +199,7 @@ def escape(part: Expression, escapes: Mapping[str, str], rule: Callable[[str], s
             special = [key for key in escapes if any(low <= ord(key) <= high for low, high in ranges)]
             if not special:
                 return part
+            # What is left of the set is one part, and each character that is escaped another: sets stay small.
             plain = chars_except(union(chars_except(part), chars("".join(special))))
             return choice([*([plain] if plain.ranges else []), *(literal(escapes[key]) for key in special)])
         case RuleName(name):
@@ -242,6 +243,7 @@ def _without(part: Expression, character: str, rules: Mapping[str, Expression]) 
             return _without(rules[name], character, rules)
         case Lexeme(inner):
             rest = _without(inner, character, rules)
+            # The rest of a lexeme is one too: engines with a lexer start it where the prompt ends.
             return rest if rest in (EMPTY, NOTHING) else Lexeme(rest)
         case Repeat(inner, least, most):
             more = repeat(inner, max(least - 1, 0), None if most is None else most - 1)
@@ -317,6 +319,8 @@ class Prose:
 
     def _without_banned(self) -> dict[str, Expression]:
         """Return the ways of the empty beginning where only the markers themselves count."""
+        # Banned markers are those of shapes that models write by mistake. Text may then contain them, and the parser
+        # reads them; the markers that end the text are never left out.
         self._words = list(self._ends)
         out = self._reduce()
         if out is None:
@@ -329,6 +333,8 @@ class Prose:
         """Return the ways from the empty beginning past all others; None if they are too many."""
         edges = self._edges()
         sizes: dict[int, tuple[Expression, int]] = {}
+        # The longest beginnings go first: almost every one of them is entered from one state alone, so that its way
+        # is copied once. Only where markers overlap are ways copied more often.
         for state in sorted(edges, key=len, reverse=True):
             if state:
                 self._remove(edges, state)

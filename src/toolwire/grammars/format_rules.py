@@ -157,6 +157,7 @@ class FormatRules:
         return self.wire.blocks[:1]
 
     def _block(self, nodes: tuple[Node, ...]) -> Expression:
+        # The header names the tool, so everything behind it depends on the tool.
         if any(isinstance(node, Header) for node in nodes):
             block = choice(self._sequence(nodes, tool) for tool in self.tools)
         else:
@@ -188,9 +189,11 @@ class FormatRules:
                 inside = self._sequence(nodes, tool)
                 if not self.parallel or not node.together:
                     return inside
+                # The first repetition and all others refer to one rule, whose text is written once.
                 inside = self.rules.share(inside)
                 return sequence(inside, repeat(sequence(free_space(between), inside)))
             case OneOf(options):
+                # A model was trained on the form that is written; the others are only read.
                 return self._sequence(options[0], tool)
             case AnyOrder(groups):
                 return sequence(*(self._sequence(group, tool) for group in groups))
@@ -255,6 +258,7 @@ class FormatRules:
 
     def _arguments(self, node: Args, tool: GrammarTool) -> Expression:
         written = self._object(tool, JSON)
+        # In an element the JSON is text of XML, and its closing tag is part of the node.
         if node.element:
             return sequence(self._escaped(written, _XML_ESCAPES, "xml"), literal(f"</{node.element}>"))
         key = tool.definition.shape.lone_property if node.until else ""
@@ -288,6 +292,7 @@ class FormatRules:
             return sequence(Fixed("{"), JSON.space, key, JSON.space, items, JSON.space, Fixed("}"))
         if node.array == "always":
             return items
+        # One call without a list, several in one, as the renderer writes them.
         if node.array == "several":
             return choice([call, items]) if self.parallel else call
         if node.between and self.parallel:
@@ -343,6 +348,7 @@ class FormatRules:
     ) -> Expression:
         """Return the expression of one parameter; `other` is the name of those without one."""
         nodes = [inner for inner, _ in as_written(node.nodes)]
+        # A mark says how the value is written, so each type of value has a parameter of its own.
         marked = any(isinstance(inner, Mark) or (isinstance(inner, Tag) and inner.mark) for inner in nodes)
         kinds = values_by_type(values, tool.reader.named) if marked else {"": values}
         options: list[Expression] = []
@@ -386,6 +392,7 @@ class FormatRules:
         options: list[Expression] = []
         for kind in kinds:
             if isinstance(kind, Constants):
+                # The closing marker is part of the literal: a lexer would take a longer constant that begins alike.
                 written = (value if isinstance(value, str) else json_text(value) for value in kind.values)
                 options += [literal(f"{edge}{text}{edge}{node.close}") for text in written if node.close not in text]
             else:

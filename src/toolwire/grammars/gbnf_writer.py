@@ -47,6 +47,7 @@ class _Writer:
                 return self.names[name]
             case Lexeme(Fixed() as content):
                 return self.write(content)
+            # Strings, numbers and white space appear everywhere; as rules they are read once.
             case Lexeme(content):
                 return self.lexemes.setdefault(content, f"t{len(self.lexemes)}")
             case Repeat(content, least, most):
@@ -59,6 +60,7 @@ class _Writer:
                 return f"({text})" if inner else text
             case Either(options):
                 text = " | ".join(self.write(each) for each in options if each != EMPTY)
+                # An empty alternative is not allowed everywhere, so the others become optional.
                 if EMPTY in options:
                     return f"({text})?"
                 return f"({text})" if inner else text

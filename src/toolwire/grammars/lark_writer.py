@@ -27,8 +27,10 @@ def _write(part: Expression, names: Mapping[str, str], terminals: dict[Expressio
     match part:
         case Fixed(text):
             return '"' + "".join(map(_escape_quoted, text)) + '"'
+        # A literal in quotes is a terminal already.
         case Lexeme(Fixed() as content):
             return _write(content, names, terminals)
+        # Outside of lexemes a set of characters is a terminal of one character.
         case Chars():
             return terminals.setdefault(part, f"T{len(terminals)}")
         case Lexeme(content):

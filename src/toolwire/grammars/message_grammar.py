@@ -22,7 +22,7 @@ GrammarSyntax = Literal["lark", "gbnf", "structural_tag", "json_schema"]
 """The languages in which grammars are written."""
 SYNTAXES: tuple[GrammarSyntax, ...] = ("lark", "gbnf", "structural_tag", "json_schema")
 GrammarReasoning = Literal["none", "allowed", "open"]
-"""Where reasoning may be: nowhere, before everything else, or already begun by the prompt."""
+"""Places of reasoning: nowhere, before everything else, or already begun by the prompt."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,11 +59,15 @@ class MessageRules:
             return sequence(self.reasoning, self.primed_calls)
         if not self.openers:
             return sequence(self.reasoning, choice([self.primed_calls, self._primed(self.free_text)]))
+        # A message is read as one text with the end of the prompt. What the prompt has begun already is taken away from
+        # the finished expression, so that a beginning of a marker in the prompt counts.
         text = prose(tuple(self.openers), self.banned)
         if len(self.openers) == 1:
             (rest,) = self.openers.values()
             started = sequence(self._primed(text.until()), rest)
             return sequence(self.reasoning, choice([started, self._primed(self.free_text)]))
+        # Each opener has a rest of its own, so they cannot be parts of one lexeme. The text before them is cut where an
+        # opener could begin, because a lexer never gives characters back.
         ends = [sequence(Lexeme(text.endings[opener]), rest) for opener, rest in self.openers.items()]
         message = sequence(text.pieces(), choice([*ends, Lexeme(text.rest)]))
         return sequence(self.reasoning, self._primed(message))

@@ -12,6 +12,7 @@ _POSITIVE = sequence(char_range("1", "9"), repeat(_DIGIT, 0, MAX_LENGTH - 1))
 
 def integers(low: float | None, high: float | None) -> tuple[bool, Expression]:
     """Return integers between two bounds, which are included, and whether these are all bounds say."""
+    # Negative numbers are the positive ones between the bounds with their signs changed.
     options: list[Expression] = []
     if low is None or low < 0:
         below = _from(max(1, -int(high)) if high is not None and high < 0 else 1, None if low is None else -int(low))
@@ -30,6 +31,7 @@ def _from(low: int, high: int | None) -> Expression:
         if low == 1:
             return _POSITIVE
         equal_length = _between(text, "9" * len(text))
+        # Numbers with more digits than the bound are larger, whatever their digits are.
         longer = sequence(char_range("1", "9"), repeat(_DIGIT, len(text), max(MAX_LENGTH, len(text))))
         return choice([equal_length, longer])
     options: list[Expression] = []

@@ -24,6 +24,7 @@ def references(part: Expression) -> Iterator[str]:
 def reachable(root: Expression, rules: Mapping[str, Expression]) -> dict[str, str]:
     """Return short names for the rules that a grammar uses, in the order in which they are first used."""
     names: dict[str, str] = {}
+    # Rules that nothing refers to are not written: a tool that was left out, for example.
     waiting = [root]
     while waiting:
         new_names = [name for name in dict.fromkeys(references(waiting.pop(0))) if name not in names]

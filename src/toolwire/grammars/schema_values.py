@@ -139,6 +139,7 @@ class ValueReader:
         flat = self._flatten(parts)
         if any(part.schema is False for part in flat):
             return self._dead_end(flat)
+        # Descriptions and titles say nothing about values.
         if not any(part.asserts for part in flat):
             self.named[ANY.name] = ANY_VALUES
             return ANY
@@ -154,6 +155,7 @@ class ValueReader:
         if isinstance(values, (Items, Members, Alternatives)):
             self.named[name] = values
             return Named(name)
+        # A scalar is written where it is used; names are for values that have parts.
         del self._names[key]
         return values
 
@@ -190,6 +192,7 @@ class ValueReader:
                 options = part.get(keyword)
                 if not isinstance(options, list) or not options:
                     continue
+                # Each option has to hold together with everything else that the schemas say.
                 rest = [*parts[:at], part.without(keyword), *parts[at + 1 :]]
                 if combinations * len(options) > MAX_COMBINATIONS:
                     self._leave_out(part, keyword)
@@ -276,6 +279,7 @@ class ValueReader:
                     ):
                         self._leave_out(part, keyword)
             self._level += 1
+            # Inside a value, the same choice may come again: that is a recursive schema, and not an endless one.
             expanding, self._expanding = self._expanding, set()
             options.append(read(parts, kind))
             self._expanding = expanding
@@ -371,6 +375,7 @@ class ValueReader:
             elif name in needed:
                 return self._dead_end(parts)
         rest_values: Values | None = None
+        # An author who names properties rarely means that a model may invent more.
         named = any(isinstance(part.get("properties"), Mapping) for part in parts)
         if additional or not (self._closed and named):
             rest_values = self._values(additional or [_Part(True, parts[0].pointer)])

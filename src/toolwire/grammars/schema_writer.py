@@ -108,6 +108,7 @@ class _SchemaWriter:
     def _named(self, name: str, reader: ValueReader) -> dict[str, Any]:
         if name == "any":
             return {}
+        # Only parts that contain themselves need a definition: some APIs take no references.
         if name in self._open or name in self.defs:
             self._recursive.add(name)
             return {"$ref": f"#/$defs/{name}"}

@@ -31,6 +31,7 @@ def _content(message: MessageRules) -> dict[str, Any]:
         if message.closed_start or message.calls != NOTHING:
             free = _grammar(message.free_text, message.rules)
         return free if calls == NOTHING else {"type": "or", "elements": [_grammar(calls, message.rules), free]}
+    # The engine looks for the triggers itself, which is faster than text as an expression.
     tags = [
         {"type": "tag", "begin": opener, "content": _grammar(rest, message.rules), "end": ""}
         for opener, rest in message.openers.items()

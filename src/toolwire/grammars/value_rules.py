@@ -160,6 +160,7 @@ def other_name(names: Iterable[str], characters: Expression, first: Expression |
 def _other(names: list[str], plain: Chars, characters: Expression, first: Expression | None) -> Expression:
     start = first or characters
     heads = sorted({name[0] for name in names if name})
+    # All names are other names from here on, unless an excluded one ends here.
     if not heads:
         rest = sequence(start, repeat(characters))
         return rest if names or first else optional(rest)
@@ -232,12 +233,14 @@ class ValueRules:
         dialect = self.dialect
         if values.pattern:
             self.widen(f"{values.pointer}/pattern", "a pattern has no effect")
+        # Text between tokens has no escapes, so all that it cannot contain is the token.
         if dialect.token:
             self.unbounded(values)
             return sequence(Fixed(dialect.token), prose((dialect.token,)).until())
         least, most = values.least, values.most
         if least > MAX_BOUND or (most or 0) > MAX_BOUND:
             self.widen(values.pointer, f"lengths above {MAX_BOUND} have no effect")
+            # Counting beyond this costs engines more than the bound is worth; validation still checks it.
             least, most = min(least, MAX_BOUND), None
         return Lexeme(sequence(Fixed('"'), repeat(dialect.characters, least, most), Fixed('"')))
 
@@ -302,6 +305,7 @@ class ValueRules:
             rest = sequence(following if needed else optional(following), rests[0])
             rests.insert(0, rest if all(needed for _, needed in pairs[:at]) else self.rules.share(rest))
         options: list[Expression] = []
+        # Any member up to the first required one may be the first of the object; the others follow a comma.
         for (pair, needed), rest in zip(pairs, rests, strict=False):
             options.append(sequence(pair, rest))
             if needed:
