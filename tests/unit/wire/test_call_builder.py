@@ -74,3 +74,25 @@ def test_a_call_that_is_cut_shows_only_values_that_were_read_to_their_end(format
     response = check_chunking(call or "[f(a=1, b='x", format=format, tools=TOOLS, fallback="none").response
     assert response.tool_calls == ()
     assert [made.arguments for made in response.incomplete] == ([{"a": 1}] if call else [])
+
+
+@pytest.mark.parametrize("value", ["x\ud800", "\udfff"])
+def test_half_of_a_surrogate_pair_in_a_value_of_any_type_makes_no_call(value: str) -> None:
+    for key in ("b", "other", "lists", "row"):
+        for format, text in (
+            ("qwen3_coder", f"<tool_call><function=f><parameter={key}>{value}</parameter></function></tool_call>"),
+            ("forge_xml", f"<tool><tool_name>f</tool_name><arguments><{key}>{value}</{key}></arguments></tool>"),
+            ("gemma4", f'<|tool_call>call:f{{{key}:<|"|>{value}<|"|>}}<tool_call|>'),
+        ):
+            response = check_chunking(text, format=format, tools=TOOLS, fallback="none").response
+            assert (response.tool_calls, response.content) == ((), text), format
+            assert [problem.kind for problem in response.problems] == ["malformed"]
+
+
+def test_a_name_that_is_missing_is_a_problem_at_its_place() -> None:
+    for format, text, raw in (
+        ("hermes", '<tool_call>{"name": "", "arguments": {}}</tool_call>', '<tool_call>{"name": ""'),
+        ("anthropic_xml", '<function_calls><invoke name="">', '<function_calls><invoke name="">'),
+    ):
+        (problem,) = check_chunking(f"{text} and more", format=format, tools=TOOLS).response.problems
+        assert (problem.kind, problem.raw) == ("missing_name", raw)
