@@ -104,8 +104,6 @@ def _marked(call: CallBuilder, shape: Shape, text: str, *, json: bool) -> Any:
     if json:
         with suppress(ValueError):
             value = call.read_json(text)
-    if not waits_for_end(shape):
-        return value
     fitted = shape.coerce(value, call.read_json)
     if fitted is not value:
         call.record_coerced()

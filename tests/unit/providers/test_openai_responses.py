@@ -261,6 +261,24 @@ def test_instructions_that_are_no_text_are_no_message(instructions: Any) -> None
     )
 
 
+@pytest.mark.parametrize("texts", [[], ["Be brief."], ["Be brief.", "Be kind."], ["a", "b", "c"]])
+def test_system_messages_at_the_start_are_the_instructions(texts: list[str]) -> None:
+    later = Message("system", (TextPart("Later."),))
+    body = API.encode_request([*(Message("system", (TextPart(text),)) for text in texts), USER, later])
+    assert body == {
+        **({"instructions": "\n\n".join(texts)} if texts else {}),
+        "input": [USER_ITEM, {"role": "system", "content": "Later."}],
+    }
+    assert API.encode_request(API.decode_request(body)) == body
+
+
+def test_members_of_a_request_that_have_a_meaning_are_no_extra_ones() -> None:
+    members = {"model": "m", "instructions": "Be brief.", "parallel_tool_calls": False, "stream": True, "user": "u1"}
+    request = API.decode_request({"input": "hi", **members, "other": 1})
+    assert request.extra == {"other": 1}
+    assert (request.model, request.parallel, request.stream, request.end_user) == ("m", False, True, "u1")
+
+
 def test_a_failure_in_a_stream_is_an_event_named_error() -> None:
     name, data = API.write_error("Overloaded.").decode().strip().split("\n")
     assert name == "event: error"
@@ -271,7 +289,7 @@ def test_a_failure_in_a_stream_is_an_event_named_error() -> None:
 
 @pytest.mark.parametrize("type", ["input_text", "output_text", "text"])
 def test_text_is_read_from_blocks_of_all_types(type: str) -> None:
-    block = {"type": type, "text": "x", "annotations": [], "logprobs": []}
+    block = {"type": type, "text": "x", "annotations": [], "logprobs": [{"token": "x", "logprob": 0}]}
     for role in ("user", "assistant"):
         request = API.decode_request({"input": [{"role": role, "content": [block]}]})
         assert request.messages == (Message(role, (TextPart("x"),)),)  # type: ignore[arg-type]

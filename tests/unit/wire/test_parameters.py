@@ -96,6 +96,15 @@ def test_the_schema_and_what_came_before_decide_where_a_value_ends(
 
 
 @pytest.mark.parametrize(
+    ("key", "value"), [("b", '["'), ("texts", '["</parameter></function></tool_call>"]'), ("any", '["')]
+)
+def test_a_closing_marker_in_a_string_is_text_only_where_the_value_is_json(key: str, value: str) -> None:
+    response = read(parameter(key, '["</parameter></function></tool_call>"]'))
+    (call,) = response.tool_calls
+    assert call.arguments == {key: value if value == '["' else ["</parameter></function></tool_call>"]}
+
+
+@pytest.mark.parametrize(
     "parameters",
     [
         [("b", "x"), ("b", "y")],
