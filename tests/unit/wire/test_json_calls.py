@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -9,13 +10,20 @@ from tests.property.laws import check_chunking
 
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}]
 
+_MORE = "\n" + "More text. " * 40
+
 
 def read(members: str) -> tuple[list[Any], list[str], list[str]]:
     """Return the arguments and repairs of complete calls, the names of incomplete ones, and the kinds of problems.
 
-    They are the same in pieces, and without deltas, for which whole objects are read in one go.
+    They are the same in pieces, and behind them in a longer text, which is read in one go where it can be.
     """
-    response = check_chunking("<tool_call>{" + members + "}</tool_call>", format="hermes", tools=TOOLS).response
+    text = "<tool_call>{" + members + "}</tool_call>"
+    response = check_chunking(text, format="hermes", tools=TOOLS).response
+    longer = check_chunking(f"{text}{_MORE}", format="hermes", tools=TOOLS).response
+    for short, long in zip(response.tool_calls, longer.tool_calls, strict=True):
+        assert (long.arguments, long.repairs, long.raw) == (short.arguments, short.repairs, short.raw)
+    assert [problem.kind for problem in longer.problems] == [problem.kind for problem in response.problems]
     assert {call.name for call in response.tool_calls} <= {"f"}
     calls: list[Any] = [(call.arguments, *call.repairs) for call in response.tool_calls]
     return calls, [call.name for call in response.incomplete], [problem.kind for problem in response.problems]
@@ -32,6 +40,9 @@ def read(members: str) -> tuple[list[Any], list[str], list[str]]:
         ('"name": "f"', [({},)]),
         ('"name": "f", "arguments": {}, "id": "c9"', [({},)]),
         ('"name": "f", "arguments": {"a": 1},', [({"a": 1}, "trailing_comma")]),
+        ("'name': 'f', 'arguments': {'a': 1}", [({"a": 1}, "single_quotes")]),
+        ('"name": \'f\', "arguments": {}', [({}, "single_quotes")]),
+        ('{"name": "f", "arguments": {}}', [({}, "doubled_braces")]),
         *(
             (f'"type": "{kind}", "name": "f", "arguments": {{"a": 1}}', [({"a": 1},)])
             for kind in ("function", "function_call", "tool_call", "tool_use")
@@ -46,6 +57,7 @@ def test_an_object_with_a_name_is_a_call(members: str, calls: list[Any]) -> None
 def test_a_member_that_says_something_else_is_reported(kind: str) -> None:
     assert read(f'"type": {kind}, "name": "f", "arguments": {{}}') == ([({},)], [], ["unread_members"])
     assert read(f'"name": "f", "other": {kind}') == ([({},)], [], ["unread_members"])
+    assert read(f'"other": {kind}, "name": "f"') == ([({},)], [], ["unread_members"])
 
 
 @pytest.mark.parametrize(
@@ -115,3 +127,43 @@ def test_only_the_object_of_a_call_is_read_without_markers(text: str, calls: lis
     response = check_chunking(text, format="openai_json", tools=TOOLS).response
     assert [call.arguments for call in response.tool_calls] == calls
     assert response.content == ("" if calls else text)
+
+
+@pytest.mark.parametrize("more", ["", _MORE])
+@pytest.mark.parametrize(
+    ("format", "text", "count"),
+    [
+        ("hermes", f"<tool_call>{_CALL}\n{_CALL}{_CALL}</tool_call>", 3),
+        ("hermes", f"<tool_call>{_CALL}, {_CALL}</tool_call>", 1),
+        ("hermes", f"<tool_call>[{_CALL}]{_CALL}</tool_call>", 1),
+        ("hermes", f"<tool_call>[{_CALL}, {_CALL}]</tool_call>", 2),
+        ("bare_json", f"{_CALL}{_CALL}", 2),
+        ("bare_json", f"{_CALL}; [{_CALL}], {_CALL}", 3),
+        ("bare_json", f"{_CALL}; 5", 1),
+        ("openai_json", f"{_CALL}; {_CALL}", 1),
+    ],
+)
+def test_calls_in_a_row_are_read_with_the_separators_of_their_format(
+    format: str, text: str, count: int, more: str
+) -> None:
+    response = check_chunking(text + more, format=format, tools=TOOLS, fallback="none").response
+    assert [call.arguments for call in response.tool_calls] == [{"a": 1}] * count
+
+
+def test_a_member_beside_a_list_of_calls_is_no_argument_of_them() -> None:
+    text = f'{{"a": 5, "tool_calls": [{_CALL}]}}'
+    response = check_chunking(text, format="openai_json", tools=TOOLS).response
+    assert [(call.arguments, call.repairs) for call in response.tool_calls] == [({"a": 1}, ())]
+    assert [problem.kind for problem in response.problems] == ["unread_members"]
+
+
+@pytest.mark.parametrize("key", ["type", "properties", "x"])
+def test_a_parameter_named_like_a_member_of_a_schema_does_not_make_a_definition_a_call(key: str) -> None:
+    parameters = {"type": "object", "properties": {key: {"type": "object"}}}
+    tools = [{"name": "f", "parameters": parameters}]
+    text = json.dumps({"name": "f", "parameters": parameters})
+    response = check_chunking(text, format="bare_json", tools=tools, fallback="none").response
+    assert (response.tool_calls, response.incomplete, response.content) == ((), (), text)
+    call = json.dumps({"name": "f", "parameters": {key: {"type": "object"}}})
+    (made,) = check_chunking(call, format="bare_json", tools=tools, fallback="none").response.tool_calls
+    assert made.arguments == {key: {"type": "object"}}
