@@ -104,3 +104,11 @@ def test_a_fence_behind_a_call_closes_the_one_that_its_format_opened(opener: str
     text = f"{call} Done.\n{mark}\n{call}"
     response = check_chunking(text, format=WireFormat("own", blocks=(block,)), tools=TOOLS).response
     assert names(response) == [("f",) if end else ("f", "missing_close")] * calls
+
+
+@pytest.mark.parametrize("attributes", ['name="f" id="c9"', "id='c9' name='f'"])
+def test_a_tag_may_have_the_id_of_its_call(attributes: str) -> None:
+    text = f"<function_calls><invoke {attributes}></invoke></function_calls>"
+    response = check_chunking(text, format="anthropic_xml", tools=TOOLS).response
+    assert [(call.name, call.id) for call in response.tool_calls] == [("f", "c9")]
+    assert response.problems == ()
