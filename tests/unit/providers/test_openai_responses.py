@@ -264,10 +264,10 @@ def test_instructions_that_are_no_text_are_no_message(instructions: Any) -> None
 @pytest.mark.parametrize("texts", [[], ["Be brief."], ["Be brief.", "Be kind."], ["a", "b", "c"]])
 def test_system_messages_at_the_start_are_the_instructions(texts: list[str]) -> None:
     later = Message("system", (TextPart("Later."),))
-    body = API.encode_request([*(Message("system", (TextPart(text),)) for text in texts), USER, later])
+    body = API.encode_request([*(Message("system", (TextPart(text),)) for text in texts), USER, later, USER])
     assert body == {
         **({"instructions": "\n\n".join(texts)} if texts else {}),
-        "input": [USER_ITEM, {"role": "system", "content": "Later."}],
+        "input": [USER_ITEM, {"role": "system", "content": "Later."}, USER_ITEM],
     }
     assert API.encode_request(API.decode_request(body)) == body
 

@@ -45,6 +45,12 @@ def test_a_call_inside_a_fence_that_shows_something_else_is_content(before: str,
     assert unclosed.problems[-1].kind == "hidden_by_fence"
 
 
+@pytest.mark.parametrize("text", [f"{{'x': 'see {CALL}'}}", f'{{"x": [1, "{CALL}"]}}', f'{{"name": "g", "x": "{CALL}'])
+def test_a_string_of_an_object_that_is_no_call_hides_calls(text: str) -> None:
+    response = read(text)
+    assert (response.tool_calls, response.content) == ((), text)
+
+
 def test_backticks_inside_a_line_hide_nothing_behind_them() -> None:
     text = 'See ```json\n{"x": 1}\n'
     assert [call.arguments for call in read(text + CALL).tool_calls] == [{"a": 1}]

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from tests.property.laws import check_chunking
 
+from toolwire.wire.syntax import JsonCall, Lit, WireFormat
+
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}]
 
 _MORE = "\n" + "More text. " * 40
@@ -167,3 +169,36 @@ def test_a_parameter_named_like_a_member_of_a_schema_does_not_make_a_definition_
     call = json.dumps({"name": "f", "parameters": {key: {"type": "object"}}})
     (made,) = check_chunking(call, format="bare_json", tools=tools, fallback="none").response.tool_calls
     assert made.arguments == {key: {"type": "object"}}
+
+
+def test_arguments_that_begin_with_a_parameter_are_no_definition() -> None:
+    text = '{"name": "f", "arguments": {"a": 1, "type": "object"}}'
+    (call,) = check_chunking(text, format="bare_json", tools=TOOLS, fallback="none").response.tool_calls
+    assert call.arguments == {"a": 1, "type": "object"}
+    text = '{"name": "f", "arguments": {"type": "object", "a": 1}}'
+    assert check_chunking(text, format="bare_json", tools=TOOLS, fallback="none").response.tool_calls == ()
+
+
+@pytest.mark.parametrize("more", ["", _MORE])
+def test_members_around_a_list_of_calls_between_markers_are_not_their_arguments(more: str) -> None:
+    wire = WireFormat("own", blocks=((Lit("<c>"), JsonCall(lists=("calls",)), Lit("</c>")),))
+    text = f'<c>{{"a": 5, "calls": [{_CALL}, {{"name": "f"}}]}}</c>{more}'
+    response = check_chunking(text, format=wire, tools=TOOLS).response
+    assert [call.arguments for call in response.tool_calls] == [{"a": 1}, {}]
+    assert [problem.kind for problem in response.problems] == ["unread_members"]
+
+
+@pytest.mark.parametrize("more", ["", _MORE])
+@pytest.mark.parametrize(
+    ("body", "repairs"),
+    [
+        (_CALL, ()),
+        (f"{_CALL}}}", ("extra_close",)),
+        (f"{_CALL}]", ("extra_close",)),
+        (f"[{_CALL}}}]", ("extra_close",)),
+    ],
+)
+def test_a_bracket_too_many_is_a_repair(body: str, repairs: tuple[str, ...], more: str) -> None:
+    response = check_chunking(f"<tool_call>{body}</tool_call>{more}", format="hermes", tools=TOOLS).response
+    assert [(call.arguments, call.repairs) for call in response.tool_calls] == [({"a": 1}, repairs)]
+    assert response.content == more
