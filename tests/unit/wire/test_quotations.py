@@ -7,6 +7,7 @@ import json
 import pytest
 
 from toolwire import ParsedResponse, StreamParser, ToolCall, collect, formats, get_format, parse, render_calls, tool
+from toolwire.wire.quotations import CodeFence
 
 
 @tool
@@ -160,3 +161,47 @@ def test_a_value_behind_a_damaged_header_quotes(format: str, header: str) -> Non
         read = _read(f"{header}see {quoted} here")
         assert read.tool_calls == (), format
         assert read.problems
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@pytest.mark.parametrize(
+    ("text", "rest"),
+    [
+        ("```\na\n```\nrest", "rest"),
+        ("````\n```\n````\nrest", "rest"),
+        ("```py\n````\nrest", "rest"),
+        ("```\n``` a\n\n ```\n```  \nrest", "rest"),
+        ("~~~\n```\n~~~\nrest", "rest"),
+        ("~~~a~`b\n~~~\nrest", "rest"),
+        ("```a```rest", "rest"),
+        ("```a`rest", "rest"),
+        ("```\na``` ```\nrest", None),
+        ("```\n``\nrest", None),
+        ("```", None),
+    ],
+)
+def test_a_code_fence_ends_at_a_line_of_as_many_characters(text: str, rest: str | None, size: int) -> None:
+    fence = CodeFence(text[0])
+    unread = ""
+    for at in range(0, len(text), size):
+        unread += text[at : at + size]
+        unread = unread if fence.over else unread[fence.read(unread, 0, False) :]
+    assert (fence.over, unread) == (rest is not None, rest or "")
+    assert fence.unclosed() == ("" if fence.over else text)
+
+
+@pytest.mark.parametrize("text", ["```\na\n```", "```\n```  ", "~~~\n~~~~"])
+def test_a_closing_fence_may_end_the_text(text: str) -> None:
+    fence = CodeFence(text[0])
+    assert (fence.read(text, 0, False), fence.unclosed()) == (len(text), "")
+
+
+@pytest.mark.parametrize("inner", ["(1)", "(1, (2))", "[(1), {}]", "((1), b=2)"])
+def test_a_string_behind_closed_parentheses_quotes(inner: str) -> None:
+    assert _read(f'I call write_file(path={inner}, content="see {_CWM}") now.').tool_calls == ()
+
+
+def test_a_marker_that_begins_with_a_bracket_ends_an_object() -> None:
+    call = '[TOOL_CALLS][{"name": "run_command", "arguments": {"command": "make"}}]'
+    for text in (f'So {{"a": {call}', f'So {{"a": 1, {call}', f"So f(a=1, {call}"):
+        assert [made.arguments for made in _read(text).tool_calls] == [{"command": "make"}], text
