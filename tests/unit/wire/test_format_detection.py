@@ -68,6 +68,14 @@ def test_a_spelling_that_no_format_allows_is_content(text: str) -> None:
     assert (len(response.tool_calls), response.content, response.problems) == (1, text, ())
 
 
+@pytest.mark.parametrize("call", [CALL, CODE, '<tool_call><name>f</name><arguments>{"a": 1}</arguments></tool_call>'])
+def test_content_before_an_opener_is_read_once_wherever_the_text_is_split(call: str) -> None:
+    text = f"Hello.\n{call}"
+    splits = [[text[:at], text[at:]] for at in range(1, len(text))]
+    response = check_chunking(text, splits, format="auto", tools=TOOLS, fallback="none").response
+    assert ([made.arguments for made in response.tool_calls], response.content) == ([{"a": 1}], "Hello.\n")
+
+
 @pytest.mark.parametrize(("opener", "reads"), [("<TOOL_CALL>", True), ("<Tool_Call>", True), ("[tool_calls]", False)])
 def test_only_formats_that_ignore_case_are_tried_for_another_case(opener: str, reads: bool) -> None:
     text = f"{opener}<name>f</name></tool_call>"
