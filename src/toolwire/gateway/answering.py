@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any
 
+from toolwire.client.response_body import json_of
 from toolwire.errors import ProviderError
 from toolwire.events import Event, collect, replay
 from toolwire.gateway.client_apis import ClientApi
@@ -220,8 +221,11 @@ async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply:
         async with _first_answer(question, upstreams, reply) as answer:
             if isinstance(answer, PassedAnswer):
                 body = b"".join([piece async for piece in answer.body])
+                data = json_of(body)
+                if not isinstance(data, dict):
+                    raise GatewayFailure(UNREACHABLE, "the backend did not answer with a JSON object")
                 if question.observers:
-                    question.observe(list(replay(api.decode_response(_object_of(body)))))
+                    question.observe(list(replay(api.decode_response(data))))
                 await reply.whole(200, body, answer.media_type)
                 return
             response = collect(await _all_events(question, answer))
@@ -235,17 +239,8 @@ async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply:
             response, model=question.model, id=question.id, created=question.created, notes=question.notes
         ),
         ensure_ascii=False,
-    ).encode()
+    ).encode("utf-8", "backslashreplace")  # half a character is an escape in JSON too
     await reply.whole(200, body, "application/json", notes_header(question))
-
-
-def _object_of(body: bytes) -> dict[str, Any]:
-    """Return the object that a backend's body is; an empty one if it is something else."""
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 async def _all_events(question: Question, answer: EventAnswer) -> list[Event]:

@@ -184,5 +184,5 @@ class _Endpoint:
         if reply.begun:
             return
         headers = {"retry-after": failure.retry_after} if failure.retry_after else {}
-        body = json.dumps(reply.client_api.failure(failure), ensure_ascii=False).encode()
+        body = json.dumps(reply.client_api.failure(failure), ensure_ascii=False).encode("utf-8", "backslashreplace")
         await reply.whole(failure.status, body, "application/json", headers)

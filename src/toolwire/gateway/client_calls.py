@@ -110,7 +110,8 @@ class ClientCall:
 
     async def send_json(self, value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         """Send a JSON value as the whole response."""
-        await self.reply.whole(status, json.dumps(value, ensure_ascii=False).encode(), "application/json", headers)
+        data = json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
+        await self.reply.whole(status, data, "application/json", headers)
 
     def question(self, body: dict[str, Any], *, model: str = "", stream: bool | None = None) -> Question:
         """Return what the client asks.
@@ -135,6 +136,8 @@ class ClientCall:
             raise GatewayFailure(INVALID, "the request names no model")
         if len(model) > MAX_MODEL_NAME:
             raise GatewayFailure(INVALID, f"the name of the model has more than {MAX_MODEL_NAME} characters")
+        if not model.isprintable():
+            raise GatewayFailure(INVALID, "the name of the model contains characters that cannot be shown")
         if stream is None:
             stream = request.stream if "stream" in body else self.client_api.streams_by_default
         created = int(time.time())

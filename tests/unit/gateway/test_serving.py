@@ -13,6 +13,7 @@ from tests.simulated_time import SimulatedTimeLoop
 from tests.unit.gateway.gateway_calls import CLIENTS, Got, Scripted, asked, gateway, request
 
 from toolwire import ContentDelta
+from toolwire.errors import ConfigurationError
 from toolwire.gateway import bounded_connections
 from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.serving import ServerOptions, serve
@@ -152,3 +153,9 @@ def test_a_stream_that_has_begun_ends_with_the_error_of_its_api(api: str) -> Non
     assert b"shutting down" in got.pieces[-2][1] and b"error" in got.pieces[-2][1]
     assert got.pieces[-1][0] == pytest.approx(3)
     assert upstream.closed == 1
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_an_address_beyond_loopback_needs_a_key(host: str) -> None:
+    with pytest.raises(ConfigurationError, match="set a key, or listen on 127"):
+        asyncio.run(serve(ModelTable([]), ServerOptions(host, 0)))

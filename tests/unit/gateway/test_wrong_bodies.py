@@ -10,11 +10,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.unit.gateway.gateway_calls import asked, gateway, request
+from tests.unit.gateway.gateway_calls import Scripted, asked, gateway, request
 
-from toolwire import Client
+from toolwire import Client, ContentDelta, Finish, FinishReason
 from toolwire.client.exchange import HttpAnswer, HttpRequest
 from toolwire.gateway.upstreams import ApiUpstream
+from toolwire.testing import ScriptedTransport
 
 WRONG: tuple[Any, ...] = (None, 1e308, "a]", [], {}, [[]], {"type": []})
 """Values that are of the wrong type in most places."""
@@ -122,3 +123,32 @@ def test_no_wrong_value_makes_the_gateway_fail(api: str, behind: str) -> None:
         return found
 
     assert asyncio.run(run()) == []
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\nb", "a\u202eb", "x" * 501], ids=["half", "line", "reversed", "long"])
+@pytest.mark.parametrize("api", ["chat", "messages", "gemini", "ollama", "responses"])
+def test_a_name_of_a_model_that_cannot_be_shown_is_refused(api: str, name: str) -> None:
+    path, body = asked(api, model=name)
+    got = asyncio.run(request(gateway(Scripted()), path, body))
+    if api == "gemini" and "\n" in name:
+        assert got.status == 404  # no path of the gateway has lines
+        return
+    assert got.status == 400
+    assert "name of the model" in got.body.decode()
+
+
+@pytest.mark.parametrize("answer", [b"\xe4garbage", b"[]", b""], ids=["garbage", "list", "nothing"])
+def test_a_whole_answer_that_is_not_an_object_is_a_failure(answer: bytes) -> None:
+    backend = Client(
+        "openai_compatible", "m", base_url="http://b", transport=ScriptedTransport("openai_compatible", [answer])
+    )
+    path, body = asked("chat", tools=False)
+    got = asyncio.run(request(gateway(ApiUpstream(backend)), path, body))
+    assert (got.status, "JSON object" in got.json["error"]["message"]) == (502, True)
+
+
+def test_half_a_character_of_a_model_reaches_the_client_as_an_escape() -> None:
+    events = [ContentDelta("a\ud800b"), Finish(FinishReason.STOP)]
+    path, body = asked("messages")
+    got = asyncio.run(request(gateway(Scripted(events)), path, body))
+    assert got.json["content"][0]["text"] == "a\ud800b"
