@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, islice
 
 from toolwire.events import CallEnd, ContentDelta, Event, ProblemFound, ReasoningDelta
 from toolwire.messages import Problem, ProblemKind
@@ -38,6 +38,8 @@ _NOT_A_CALL = (
 )
 _MAX_FORMATS = 8
 """Number of formats whose calls are found in one text: it is read once more for each."""
+_MOST = 100
+"""Maximum number of calls that are reported of one message; thousands would help nobody."""
 _MARKUP = 5000
 """Number of characters between two parts of a message: markers, and white space before them."""
 _TAG_NAME = r"[A-Za-z_][-\w.:]{0,255}"
@@ -103,7 +105,8 @@ def _of_formats(
         if _HEADING.search(text):
             reader = MessageReader(REACT, options)
             yield from _calls(_located(text, [*reader.feed(text), *reader.finish()]), tools, before)
-        for place in places_of_elements(text, tools.definitions):
+        places = (place for place in places_of_elements(text, tools.definitions) if place.has_parameter)
+        for place in islice(places, _MOST):
             elements = NamedElements(options)
             elements.feed(text[place.start : place.stop])
             yield from _calls(_located(text[place.start : place.stop], elements.finish()), tools, before + place.start)
@@ -151,13 +154,14 @@ class _Unread:
 
 def _unread_calls(text: str, options: ReadOptions, tools: KnownTools) -> list[_Unread]:
     """Return the calls in a text and the elements named after tools that should have been calls, in order."""
-    unread = [_Unread(place.start, place.end, "", place.is_meant) for place in calls_in_text(text, options, tools)]
+    calls = islice(calls_in_text(text, options, tools), _MOST)
+    unread = [_Unread(place.start, place.end, "", place.is_meant) for place in calls]
     if "<" not in text:
         return unread
     spans = _Spans((place.start, place.end) for place in unread)
     doubts = Doubts(text)
     behind = 0
-    for start, end, tool in sorted(_elements(text, tools)):
+    for start, end, tool in sorted(islice(_elements(text, tools), _MOST)):
         if start >= behind and not spans.overlap(start, end):
             unread.append(_Unread(start, end, tool, not doubts.about(start, end)))
             behind = end
@@ -255,7 +259,14 @@ class UnreadCalls:
 
     def problems(self) -> list[Event]:
         """Return a problem for each call in the content that nothing else reports, in order."""
-        unread = [(part, _unread_calls(part.text, self._options, self._tools)) for part in self._contents()]
+        unread: list[tuple[_Content, list[_Unread]]] = []
+        number = 0
+        for part in self._contents():
+            places = _unread_calls(part.text, self._options, self._tools)
+            unread.append((part, places))
+            number += len(places)
+            if number >= _MOST:
+                break
         if not any(place.is_meant for _, places in unread for place in places):
             return []
         positions = [at for at, _ in _located("".join(self._fed), self._events)]

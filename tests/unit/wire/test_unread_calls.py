@@ -198,3 +198,10 @@ def test_parts_of_a_text_overlap() -> None:
         True, True, False, True, True, False,
     ]  # fmt: skip
     assert not _Spans([]).overlap(0, 9)
+
+
+@pytest.mark.parametrize(
+    "text", [f"```\n{HERMES}\n```\nso\n", "<get_weather>a</get_weather>\n", f"{HERMES}\nget_weather()\n"]
+)
+def test_only_so_many_calls_of_a_message_are_reported(text: str) -> None:
+    assert 90 < len(kinds("Now:\n" + text * 400)) < 210
