@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,10 +33,11 @@ def _no_hint(wire: WireFormat, name: str) -> str:
     return ""
 
 
-def _unread(call: CallBuilder) -> str:
-    keys = ", ".join(repr(shorten(key, 60)) for key in list(call.members)[:_SHOWN_MEMBERS])
-    more = f" and {len(call.members) - _SHOWN_MEMBERS} more" if len(call.members) > _SHOWN_MEMBERS else ""
-    return f"The call to {call.name!r} was read without these members beside its arguments: {keys}{more}."
+def unread_members(name: str, members: Collection[str]) -> str:
+    """Return the message that a call of a tool was read without these members."""
+    keys = ", ".join(repr(shorten(key, 60)) for key in list(members)[:_SHOWN_MEMBERS])
+    more = f" and {len(members) - _SHOWN_MEMBERS} more" if len(members) > _SHOWN_MEMBERS else ""
+    return f"The call to {name!r} was read without these members beside its arguments: {keys}{more}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +267,9 @@ class BlockReader(ABC):
         self.state.complete += 1
         if call.members:
             position = max(0, self.state.position - len(consumed))
-            self.state.emit(ProblemFound(Problem("unread_members", position, raw, _unread(call))))
+            self.state.emit(
+                ProblemFound(Problem("unread_members", position, raw, unread_members(call.name, call.members)))
+            )
 
     def missing_close(self) -> None:
         """Record that the closing marker of a complete call is missing; without repairs the call does not count."""

@@ -15,7 +15,7 @@ from toolwire.text.json_scanner import JsonScanner
 from toolwire.text.json_text import FastJsonReader, JsonError, decode, encodable, json_text, within_limits
 from toolwire.text.python_scanner import KeywordScanner
 from toolwire.tools import ToolDefinition
-from toolwire.wire.dialects import ARGUMENT_KEYS
+from toolwire.wire.dialects import ARGUMENT_KEYS, folded_key
 from toolwire.wire.leaf_scanners import JsonValue, escape
 
 
@@ -229,7 +229,7 @@ class CallBuilder:
             return
         names = frozenset(self.shape.property_names)
         declared = {key: value for key, value in self.members.items() if key in names}
-        holders = [key for key in self.members if key in ARGUMENT_KEYS]
+        holders = [key for key in self.members if folded_key(key) in ARGUMENT_KEYS]
         if declared:
             self._use(declared, declared, "flat_arguments")
         elif names and len(holders) == 1:

@@ -15,22 +15,38 @@ from toolwire.text.json_reading import read_json
 from toolwire.text.json_text import JsonError
 from toolwire.wire.definition_text import is_definition
 from toolwire.wire.prepared_tools import KnownTools
+from toolwire.wire.refusals import declines
 
-NAME_KEYS = frozenset({"name", "function", "tool", "tool_name", "function_name", "action", "func"})
-"""Keys of an object whose value may be the name of the tool."""
+NAME_KEYS = frozenset({
+    "name", "function", "tool", "toolname", "functionname", "action", "func", "api", "apiname",
+})  # fmt: skip
+"""Keys of an object whose value may be the name of the tool, as `folded_key` returns them."""
 ARGUMENT_KEYS = frozenset({
-    "arguments", "parameters", "params", "args", "input", "action_input", "tool_input", "kwargs",
+    "arguments", "parameters", "params", "args", "input", "kwargs", "actioninput", "toolinput", "functionargs",
+    "functionarguments", "functionparameters", "toolargs", "toolarguments", "toolparameters",
 })  # fmt: skip
 """Keys of an object whose value may be the arguments."""
-IDENTITY_KEYS = frozenset({"id", "call_id", "tool_call_id", "type", "index"})
+IDENTITY_KEYS = frozenset({"id", "callid", "toolcallid", "type", "index"})
 """Keys of an object of a call that say nothing about the call itself."""
-LIST_KEYS = frozenset({"tool_calls", "calls", "tools", "function_calls", "functions", "actions"})
+LIST_KEYS = frozenset({"toolcalls", "calls", "tools", "functioncalls", "functions", "actions"})
 """Keys of an object whose value may be a list of calls."""
-_CALL_KEYS = NAME_KEYS | ARGUMENT_KEYS | IDENTITY_KEYS | LIST_KEYS
+_HOLDER_KEYS = NAME_KEYS | {"toolcall", "functioncall", "call", "tooluse"}
+"""Keys of an object whose value may be the object of a call."""
+_COMMENT_KEYS = frozenset({
+    "thought", "thoughts", "thinking", "reasoning", "reason", "rationale", "explanation", "analysis", "comment",
+})  # fmt: skip
+"""Keys of an object whose value may be text about the call beside it."""
+_CALL_KEYS = _HOLDER_KEYS | ARGUMENT_KEYS | IDENTITY_KEYS | LIST_KEYS | _COMMENT_KEYS
+_SEPARATORS = str.maketrans("", "", "_- ")
 WRAPPERS = frozenset({"print"})
 """Functions around a call that change nothing about it."""
 _MAX_NESTING = 4
 """Number of objects, one inside the other, that are searched for the name of a call."""
+
+
+def folded_key(key: str) -> str:
+    """Return a key in the spelling of the sets above: `tool_name`, `toolName` and `Tool Name` are one."""
+    return key.translate(_SEPARATORS).lower()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +59,7 @@ class ReadCall:
         repairs: names of the repairs that the reading needed.
         text: the text of the call; "" while only the whole expression's text is known.
         dialect: the name of the dialect; "" until the whole expression was read.
+        unread: keys of members beside the arguments that say something which is not part of the call.
     """
 
     name: str
@@ -50,6 +67,7 @@ class ReadCall:
     repairs: tuple[str, ...] = ()
     text: str = ""
     dialect: str = ""
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +175,8 @@ def call_of(expression: CallExpression, tools: KnownTools) -> ReadCall | None:
     # `f(arguments={"a": 1})` of a tool that has no such parameter.
     if len(arguments) == 1:
         (key,) = arguments
-        if key in ARGUMENT_KEYS and key not in tools.properties(name) and isinstance(arguments[key], dict):
+        is_holder = folded_key(key) in ARGUMENT_KEYS and key not in tools.properties(name)
+        if is_holder and isinstance(arguments[key], dict):
             arguments = arguments[key]
     return ReadCall(name, arguments, tuple(dict.fromkeys(repairs)), expression.text)
 
@@ -207,41 +226,49 @@ def _read_call_text(text: str, tools: KnownTools) -> list[ReadCall] | None:
 def _call_objects(value: Any, tools: KnownTools) -> list[ReadCall] | None:
     if not isinstance(value, dict):
         return None
-    if len(value) == 1 and (key := next(iter(value))) in LIST_KEYS and isinstance(value[key], list):
+    if len(value) == 1 and folded_key(key := next(iter(value))) in LIST_KEYS and isinstance(value[key], list):
         return _all([_call_objects(item, tools) for item in value[key]])
     call = _call_object(value, tools, _MAX_NESTING)
     return [call] if call is not None else None
 
 
 def _call_object(members: dict[str, Any], tools: KnownTools, depth: int) -> ReadCall | None:
-    names = [key for key in members if key in NAME_KEYS and _tool_name(members[key], tools)]
+    kinds = {key: folded_key(key) for key in members}
+    names = [key for key, kind in kinds.items() if kind in NAME_KEYS and _tool_name(members[key], tools)]
+    comments = tuple(key for key, kind in kinds.items() if kind in _COMMENT_KEYS and isinstance(members[key], str))
+    if any(declines(members[key]) for key in comments):
+        return None
     if not names:
         # The object inside has both name and arguments, and nothing but the kind of call is beside it.
-        inner = [key for key in members if key in NAME_KEYS and isinstance(members[key], dict)]
-        rest = [key for key in members if key not in inner and key not in IDENTITY_KEYS]
-        return _call_object(members[inner[0]], tools, depth - 1) if len(inner) == 1 and not rest and depth else None
+        inner = [key for key, kind in kinds.items() if kind in _HOLDER_KEYS and isinstance(members[key], dict)]
+        rest = [key for key, kind in kinds.items() if key not in (*inner, *comments) and kind not in IDENTITY_KEYS]
+        call = _call_object(members[inner[0]], tools, depth - 1) if len(inner) == 1 and not rest and depth else None
+        return replace(call, unread=(*comments, *call.unread)) if call is not None else None
     name = _tool_name(members[names[0]], tools)
     repairs: list[str] = [] if name == members[names[0]] else ["name_resolved"]
-    rest = [key for key in members if key != names[0]]
     properties = tools.properties(name)
-    holders = [key for key in rest if key in ARGUMENT_KEYS and key not in properties] or [
-        key for key in rest if key in ARGUMENT_KEYS and isinstance(members[key], dict)
+    rest = [key for key in members if key != names[0] and (key not in comments or key in properties)]
+    comments = tuple(key for key in comments if key not in rest)
+    holders = [key for key in rest if kinds[key] in ARGUMENT_KEYS and key not in properties] or [
+        key for key in rest if kinds[key] in ARGUMENT_KEYS and isinstance(members[key], dict)
     ]
-    if len(holders) == 1 and all(key in IDENTITY_KEYS for key in rest if key != holders[0]):
+    if len(holders) == 1 and all(kinds[key] in IDENTITY_KEYS for key in rest if key != holders[0]):
         arguments = _written_arguments(members[holders[0]], repairs)
         if arguments is None and isinstance(members[holders[0]], str):
             shape = tools.definitions[name].shape
             key = shape.lone_property
             arguments = {key: members[holders[0]]} if key and shape.property(key).keeps_text else None
             repairs.append("positional")
-        return ReadCall(name, arguments, tuple(dict.fromkeys(repairs))) if arguments is not None else None
-    flat = {key: members[key] for key in rest if key in properties or key not in IDENTITY_KEYS}
+        if arguments is None:
+            return None
+        return ReadCall(name, arguments, tuple(dict.fromkeys(repairs)), unread=comments)
+    flat = {key: members[key] for key in rest if key in properties or kinds[key] not in IDENTITY_KEYS}
     # With undeclared keys, or without any argument, it is more likely an object about the tool than a call of it.
-    if holders or not set(flat) <= set(properties) or (not flat and properties):
+    if holders or not set(flat) <= set(properties) or (not flat and (properties or comments)):
         return None
     if flat:
         repairs.append("flat_arguments")
-    return ReadCall(name, _plain(flat, repairs), tuple(dict.fromkeys(repairs)))
+    return ReadCall(name, _plain(flat, repairs), tuple(dict.fromkeys(repairs)), unread=comments)
 
 
 def _tool_name(value: Any, tools: KnownTools) -> str:
@@ -270,7 +297,7 @@ def _name_then_json(value: Any, tools: KnownTools) -> list[ReadCall] | None:
     name = tools.names.resolve(value.name)
     repairs: list[str] = ["name_resolved"] if name != value.name else []
     members = value.members
-    inner = [key for key in members if key in ARGUMENT_KEYS and key not in tools.properties(name)]
+    inner = [key for key in members if folded_key(key) in ARGUMENT_KEYS and key not in tools.properties(name)]
     if len(members) == 1 and inner and isinstance(members[inner[0]], dict):
         members = members[inner[0]]
     return [ReadCall(name, _plain(members, repairs), tuple(repairs))] if name else None
@@ -341,7 +368,7 @@ class CallScanner(ExpressionScanner):
 
     def on_key(self, key: str) -> bool:
         """Return whether an object of a call can have the key."""
-        return key in _CALL_KEYS or key in self._tools.parameters or bool(self._tools.names.resolve(key))
+        return folded_key(key) in _CALL_KEYS or key in self._tools.parameters or bool(self._tools.names.resolve(key))
 
     def on_text(self, text: str) -> bool:
         """Return whether a text in a list is the name of a known tool, or begins with it as a call does."""

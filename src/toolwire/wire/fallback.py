@@ -24,7 +24,7 @@ from toolwire.events import (
 )
 from toolwire.messages import ToolCall, call_id
 from toolwire.text.identity_cache import IdentityCache
-from toolwire.wire.block_reader import ReadOptions
+from toolwire.wire.block_reader import ReadOptions, unread_members
 from toolwire.wire.dialects import ReadCall
 from toolwire.wire.embedded import EmbeddedCalls
 from toolwire.wire.formats.react import FORMAT as REACT
@@ -458,4 +458,6 @@ class FallbackReader:
             repairs=tuple(dict.fromkeys(repairs)),
             confidence=confidence,
         )
-        return call_events(index, call)
+        yield from call_events(index, call)
+        if read.unread:
+            yield self._unread.problem("unread_members", read.text, unread_members(read.name, read.unread))

@@ -29,7 +29,8 @@ _TOKEN = re.compile(
     rf"""(?!{RESULT_TAG})<(?:
         [|｜][^<>\n]*[|｜]                                                   # special tokens
       | /?s | /?(?:begin|end)_of_\w+ | (?:start|end)_of_turn | \?xml[^<>]*
-      | /?[\w:-]*(?:tool|function|call|action|request|response|answer|output)[\w:-]*  # tags that announce calls
+      # tags that announce calls
+      | /?[\w:-]*(?:tool|function|call|action|request|response|answer|output|code|execute)[\w:-]*
     )>""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -45,11 +46,15 @@ _LABEL_WORDS = frozenset({
     "actions", "answer", "output", "code", "to",
 })  # fmt: skip
 _ASSIGNS = re.compile(r"[ \t]{0,4}=(?!=)")
-_KEYWORDS = frozenset({"return", "await"})
+_KEYWORDS = frozenset({"return", "await", "const", "let", "var"})
+_BOLD_LABEL = re.compile(rf"\*\*{_LABEL.pattern}\*{{0,2}}", re.IGNORECASE | re.VERBOSE)
+# The first line may be what a code fence or a special token left behind.
+_LANGUAGES = frozenset({"json", "python", "py", "javascript", "tool_code", "tool_call", "tool_calls", "assistant"})
+_LANGUAGE_ENDS = re.compile(r"[ \t]*(?:\n|<\|)")
 _BEFORE_OBJECT = re.compile(
     r"""(?::\d{1,4})?                                         # the number of the call, as in Kimi's ids
         [`*"']{0,3}[ \t]*[:,]?\s*
-        (?:(?:action[ _])?(?:inputs?|arguments|parameters|params|args)[*`]{0,2}\s*[:=]\s*)?
+        (?:[*]{0,2}(?:action[ _])?(?:inputs?|arguments|parameters|params|args)[*`]{0,2}\s*[:=][*]{0,2}\s*)?
         (?:`{3,}\w*\s*)?""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -190,7 +195,7 @@ class KnownToolsReader:
         # Each decision looks at the same characters, however the text arrives: those of a window.
         window = text[pos : pos + _WINDOW]
         is_whole = final or len(window) == _WINDOW
-        for rule in (self._token, self._bullet, self._triple_quote, self._word):
+        for rule in (self._token, self._bullet, self._bold_label, self._triple_quote, self._word):
             size = rule(window, is_whole)
             if size:
                 return pos + size if size != _MORE else _MORE
@@ -217,6 +222,14 @@ class KnownToolsReader:
         if bullet:
             return bullet.end()
         return _MORE if not is_whole and _BULLET_BEGINS.match(window) else 0
+
+    def _bold_label(self, window: str, is_whole: bool) -> int:
+        if not "**".startswith(window[:2]):
+            return 0
+        label = _BOLD_LABEL.match(window)
+        if label is None:
+            return _MORE if not is_whole and _may_become_label(window[2:] or "t") else 0
+        return label.end() if is_whole or label.end() < len(window) - 1 else _MORE
 
     def _triple_quote(self, window: str, is_whole: bool) -> int:
         """Take the quotes of a text in Python around the calls; a string has no line break behind its quotes."""
@@ -248,6 +261,11 @@ class KnownToolsReader:
         if self._tools.names.resolve(word):
             self._name, self._state = word, _NAMED
             return match.end()
+        if word.lower() in _LANGUAGES and not self._calls:
+            if not is_whole and len(behind) < _LONGEST_ASSIGNMENT and not behind.strip(" \t<"):
+                return _MORE
+            if _LANGUAGE_ENDS.match(behind):
+                return match.end()
         label = _LABEL.match(window)
         if label:
             return label.end()

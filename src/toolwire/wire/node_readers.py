@@ -159,7 +159,10 @@ class NodeReader(BlockReader):
 
     def _key(self, step: Step, node: Key) -> Control:
         stops = step.follow_set if node.free else None
-        self.parameter = yield from self.word("the name of a parameter", phrase=node.phrase, stops=stops)
+        written = yield from self.word("the name of a parameter", phrase=node.phrase, stops=stops)
+        # `<parameter="city">`: no schema has quotes around the name of a parameter.
+        bare = written[1:-1] if written[0] in "\"'" and written[-1] == written[0] else written
+        self.parameter = bare if bare in self.building().shape.property_names else written
         self.mark = None
 
     def _mark(self, _: Step, node: Mark) -> Control:

@@ -44,8 +44,14 @@ def repairs(text: str) -> list[str]:
     return [repair for repair in call.repairs if repair != "fallback"]
 
 
-NAME_KEYS = ["name", "function", "tool", "tool_name", "function_name", "action", "func"]
-ARGUMENT_KEYS = ["arguments", "parameters", "params", "args", "input", "action_input", "tool_input", "kwargs"]
+NAME_KEYS = [
+    "name", "function", "tool", "tool_name", "function_name", "action", "func", "toolName", "Tool Name", "functionName",
+    "api_name",
+]  # fmt: skip
+ARGUMENT_KEYS = [
+    "arguments", "parameters", "params", "args", "input", "action_input", "tool_input", "kwargs", "Action Input",
+    "toolInput", "function_args",
+]  # fmt: skip
 LIST_KEYS = ["tool_calls", "calls", "tools", "function_calls", "functions", "actions"]
 
 
@@ -59,7 +65,7 @@ def test_the_name_may_be_under_any_of_these_keys(key: str) -> None:
 @pytest.mark.parametrize("key", ARGUMENT_KEYS)
 def test_the_arguments_may_be_under_any_of_these_keys(key: str) -> None:
     assert read(json.dumps({"name": "move", key: {"x": 1}})) == [MOVE]
-    assert read(f"move({key}={{'x': 1}})") == [MOVE]
+    assert read(f"move({key.replace(' ', '_')}={{'x': 1}})") == [MOVE]
     assert read(json.dumps({"name": "get_time", key: 5})) == []
 
 
@@ -256,3 +262,31 @@ def test_a_text_is_meant_for_the_only_parameter_that_must_be_or_can_be_given() -
             arguments[call.name] = call.arguments
     assert (arguments["search"], arguments["say"]) == ({"query": "now"}, {"text": "now"})
     assert not arguments.keys() & {"count", "move", "get_time"}
+
+
+@pytest.mark.parametrize("key", ["tool_call", "function_call", "functionCall", "call", "toolUse"])
+def test_a_call_may_be_the_only_member_of_an_object(key: str) -> None:
+    assert read(json.dumps({key: {"name": "search", "arguments": {"query": "a"}}})) == [SEARCH]
+    assert read(json.dumps({key: {"name": "search", "arguments": {"query": "a"}}, "size": 1})) == []
+
+
+@pytest.mark.parametrize("key", ["thought", "reasoning", "Explanation"])
+def test_text_beside_a_call_is_reported_and_may_be_against_it(key: str) -> None:
+    def response(comment: Any, **members: Any) -> Any:
+        text = json.dumps({key: comment, **members})
+        return parse(text, format="hermes", tools=TOOLS, fallback="whole_message")
+
+    for members in (
+        {"tool": "search", "args": {"query": "a"}},
+        {"tool": "search", "query": "a"},
+        {"tool_call": {"name": "search", "arguments": {"query": "a"}}},
+    ):
+        answer = response("I look it up.", **members)
+        assert [(call.name, call.arguments) for call in answer.tool_calls] == [SEARCH]
+        (problem,) = answer.problems
+        assert (problem.kind, problem.position) == ("unread_members", 0)
+        assert repr(key) in problem.message
+        assert response("I cannot do that.", **members).tool_calls == ()
+        assert response(["I look it up."], **members).tool_calls == ()
+    assert response("It is late.", tool="get_time").tool_calls == ()
+    assert response("It is late.", tool="get_time", args={}).tool_calls != ()

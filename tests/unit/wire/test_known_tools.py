@@ -56,6 +56,15 @@ def known_tools_reader() -> KnownToolsReader:
 
 READ = [
     ('search(query="a")', [A]),
+    ('json\n{"tool": "search", "args": {"query": "a"}}', [A]),
+    ("tool_code\nprint(search(query='a'))", [A]),
+    ("assistant\n\nsearch(query='a')", [A]),
+    ("<|start_header_id|>assistant<|end_header_id|>\n\nsearch(query='a')<|eot_id|>", [A]),
+    ("**Tool call:** `search(query='a')`", [A]),
+    ("**Tool:** search\n**Arguments:** {'query': 'a'}", [A]),
+    ("<execute>\nsearch(query='a')\n</execute>", [A]),
+    ("<code>\nsearch(query='a')\n</code>", [A]),
+    ("const found = await search({query: 'a'});", [A]),
     ("search(query='a'), search(query='b', limit=2)", [A, B]),
     ("search(query='a'); search(query='b', limit=2);", [A, B]),
     ("search(query='a')\nsearch(query='b', limit=2)", [A, B]),
@@ -561,3 +570,20 @@ def test_call_with_its_number_behind_the_name_is_read(size: int) -> None:
         ("search", {"query": "b"}),
     ]
     assert (read.content.strip(), read.problems) == ("", ())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "json search(query='a')",
+        "json: {'tool': 'search', 'args': {'query': 'a'}}",
+        "search(query='a'), json\nsearch(query='b')",
+        "yaml\nsearch(query='a')",
+        "**Search** search(query='a')",
+        "**Note:** search(query='a')",
+        "*Tool call:* search(query='a')",
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_other_words_before_a_call_make_it_content(text: str, size: int) -> None:
+    assert read(text, size).tool_calls == ()

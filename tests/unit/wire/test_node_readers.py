@@ -7,6 +7,7 @@ from typing import get_args
 import pytest
 from tests.property.laws import check_chunking
 
+import toolwire
 from toolwire.messages import ParsedResponse
 from toolwire.wire.node_readers import READERS
 from toolwire.wire.syntax import AnyOrder, Args, Call, Lit, Many, Name, Node, Value, WireFormat
@@ -112,3 +113,10 @@ def test_a_tag_may_have_the_id_of_its_call(attributes: str) -> None:
     response = check_chunking(text, format="anthropic_xml", tools=TOOLS).response
     assert [(call.name, call.id) for call in response.tool_calls] == [("f", "c9")]
     assert response.problems == ()
+
+
+def test_the_name_of_a_parameter_may_be_in_quotes() -> None:
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}, "s": {}}}}
+    text = '<function="f"><parameter="a">1</parameter><parameter=\'s\'>b</parameter><parameter="c">d</parameter>'
+    (call,) = toolwire.parse(f"{text}</function>", format="qwen3_coder", tools=[tool]).tool_calls
+    assert (call.name, call.arguments) == ("f", {"a": 1, "s": "b", '"c"': "d"})
