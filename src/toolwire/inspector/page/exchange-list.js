@@ -112,7 +112,7 @@ class Row extends Component {
           <span class="figures">
             <span title="time to the first piece of the answer, and to its end">${row.first == null ? "" : `${duration(row.first)} · `}${row.state === "running" ? "running" : duration(row.total)}</span>
             ${row.output != null && html`<span title="tokens in and out"> · ${row.estimated ? "~" : ""}${count(row.input)} → ${count(row.output)}</span>`}
-            ${row.cost != null && html`<span> · ${money(row.cost)}</span>`}
+            ${row.cost > 0 && html`<span> · ${money(row.cost)}</span>`}
           </span>
         </div>
       </div>`;
