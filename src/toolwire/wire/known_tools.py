@@ -30,7 +30,7 @@ _TOKEN = re.compile(
         [|｜][^<>\n]*[|｜]                                                   # special tokens
       | /?s | /?(?:begin|end)_of_\w+ | (?:start|end)_of_turn | \?xml[^<>]*
       # tags that announce calls
-      | /?[\w:-]*(?:tool|function|call|action|request|response|answer|output|code|execute)[\w:-]*
+      | /?[\w:-]*(?:tool|function|call|action|request|response|answer|output)[\w:-]* | /?(?:code|execute)
     )>""",
     re.VERBOSE | re.IGNORECASE,
 )

@@ -50,6 +50,9 @@ _TAG = re.compile(
     re.ASCII,
 )
 """A tag, unless prose mentions it: a blank or a sign of punctuation is behind an opening tag then."""
+_OPENING_TAG = re.compile(rf"<({_TAG_NAME})", re.ASCII)
+_CALL_SIGN = re.compile(r"[\[{(<]|Action:")
+"""Signs of which every call has one, in any format and dialect; most prose has none."""
 _HEADING = re.compile(r"^[ \t]*Action:", re.MULTILINE)
 
 _prepared = IdentityCache(16)
@@ -96,7 +99,7 @@ def _of_formats(
     """Yield the calls that formats read in a text, of which `before` is the position in the whole text."""
     formats, openers = _prepared.get(lambda: _searched(options.shared), (options.shared,))
     found_calls = False
-    if "<" in text or openers.search(text, 0, True)[2]:
+    if openers.search(text, 0, True)[2] or any(tag[1] in tools.definitions for tag in _OPENING_TAG.finditer(text)):
         detector = FormatDetector(formats, options)
         located = list(_located(text, [*detector.feed(text), *detector.finish()]))
         found_calls = any(isinstance(event, CallEnd) and event.complete for _, event in located)
@@ -154,6 +157,8 @@ class _Unread:
 
 def _unread_calls(text: str, options: ReadOptions, tools: KnownTools) -> list[_Unread]:
     """Return the calls in a text and the elements named after tools that should have been calls, in order."""
+    if not _CALL_SIGN.search(text):  # pragma: no mutate - only to be faster
+        return []
     calls = islice(calls_in_text(text, options, tools), _MOST)
     unread = [_Unread(place.start, place.end, "", place.is_meant) for place in calls]
     if "<" not in text:

@@ -582,6 +582,8 @@ def test_call_with_its_number_behind_the_name_is_read(size: int) -> None:
         "**Search** search(query='a')",
         "**Note:** search(query='a')",
         "*Tool call:* search(query='a')",
+        "<execute_result>\nsearch(query='a')\n</execute_result>",
+        "<codes>search(query='a')</codes>",
     ],
 )
 @pytest.mark.parametrize("size", [1, 3, 100])
