@@ -14,6 +14,7 @@ from toolwire.events import Event, replay
 from toolwire.gateway.client_tools import ClientTools
 from toolwire.gateway.failures import INVALID, UNREACHABLE, GatewayFailure, backend_failure
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question
+from toolwire.gateway.text_prompts import describe_tools
 from toolwire.inspector.recorded_exchange import BackendAttempt
 from toolwire.messages import Message
 from toolwire.models.backends import Backend, StreamOptions
@@ -213,9 +214,12 @@ class TextUpstream:
         options = StreamOptions(id_seed=question.id, notes=question.notes, raw_text=written, prompt=prompt)
         try:
             backend_request = _BackendRequest(question, "")
+            request = backend_request.request
+            if self._backend.format:
+                request = describe_tools(request, self._backend.format)
         except ToolwireError as error:
             raise GatewayFailure(INVALID, str(error)) from error
-        async with aclosing(self._backend.stream(backend_request.request, options)) as events:
+        async with aclosing(self._backend.stream(request, options)) as events:
             # The first event is waited for here: until it is there, another model may answer instead.
             try:
                 first = await anext(events)

@@ -1,0 +1,39 @@
+"""Tools in the prompt of models that read and write text alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolwire.messages import Message, TextPart
+from toolwire.providers.request import ChatRequest
+from toolwire.wire.prompts import prompt
+
+REQUIRED = "You must call one of these tools in your answer."
+
+
+def describe_tools(request: ChatRequest, format: str) -> ChatRequest:
+    """Return a request whose instructions describe the tools, in the words of a format.
+
+    The tool choice counts: with "none", the request has no tools, and with names, it has only these.
+
+    Args:
+        request: the request.
+        format: the wire format that the model is asked to write.
+
+    Raises:
+        UnknownFormat, DefinitionError, RenderError: see `toolwire.prompt`.
+    """
+    choice = request.tool_choice
+    tools = () if choice.mode == "none" else request.tools
+    if choice.names:
+        tools = tuple(tool for tool in tools if tool.name in choice.names)
+    if not tools:
+        return replace(request, tools=())
+    count = 0
+    while count < len(request.messages) and request.messages[count].role == "system":
+        count += 1
+    texts = ["".join(part.text for part in m.parts if isinstance(part, TextPart)) for m in request.messages[:count]]
+    text = prompt(tools, format=format, system="\n\n".join(filter(None, texts)))
+    if choice.mode == "required":
+        text = f"{text}\n\n{REQUIRED}"
+    return replace(request, tools=tools, messages=(Message("system", text), *request.messages[count:]))

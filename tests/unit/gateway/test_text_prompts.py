@@ -1,0 +1,57 @@
+"""Tools in the prompt of models that read and write text alone."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tests.unit.gateway.gateway_calls import CLIENTS, TOOL, asked, gateway, run
+
+from toolwire import ContentDelta, Finish, FinishReason, Message, ToolDefinition
+from toolwire.gateway.text_prompts import REQUIRED, describe_tools
+from toolwire.gateway.upstreams import TextUpstream
+from toolwire.models import TextBackend
+from toolwire.providers.request import ChatRequest, ToolChoice
+
+TOOLS = tuple(ToolDefinition(name, f"Do {name}.", TOOL["parameters"]) for name in ("first", "second"))
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("api", CLIENTS)
+def test_a_text_model_is_told_its_tools(api: str, stream: bool) -> None:
+    prompts: list[Any] = []
+
+    async def source(messages: Any) -> AsyncIterator[Any]:
+        prompts.append(messages)
+        yield ContentDelta("It rains.")
+        yield Finish(FinishReason.STOP)
+
+    path, body = asked(api, stream=stream)
+    assert run(gateway(TextUpstream(TextBackend(source, format="hermes"))), path, body).status == 200
+    (messages,) = prompts
+    assert [message.role for message in messages] == ["system", "user"]
+    assert '"get_weather"' in messages[0].text and "<tool_call>" in messages[0].text
+
+
+def text_of(request: ChatRequest) -> str:
+    return describe_tools(request, "hermes").messages[0].text
+
+
+def test_instructions_stay_before_the_tools() -> None:
+    messages = (Message("system", "Be brief."), Message("system", "Be kind."), Message("user", "Hello"))
+    described = describe_tools(ChatRequest(messages, TOOLS), "hermes")
+    assert [message.role for message in described.messages] == ["system", "user"]
+    assert described.messages[0].text.startswith("Be brief.\n\nBe kind.\n\n") and described.tools == TOOLS
+    assert REQUIRED not in described.messages[0].text
+
+
+def test_the_choice_of_tools_counts() -> None:
+    user = (Message("user", "Hello"),)
+    none = describe_tools(ChatRequest(user, TOOLS, ToolChoice("none")), "hermes")
+    assert none.messages == user and none.tools == ()
+    named = describe_tools(ChatRequest(user, TOOLS, ToolChoice("required", ("second",))), "hermes")
+    assert [tool.name for tool in named.tools] == ["second"]
+    assert "first" not in named.messages[0].text and named.messages[0].text.endswith(REQUIRED)
+    assert text_of(ChatRequest(user, TOOLS, ToolChoice("required"))).endswith(REQUIRED)
+    assert describe_tools(ChatRequest(user), "hermes").messages == user
