@@ -212,6 +212,10 @@ usage.cache_read_input_tokens                       usage.cached+usage.input
 usage.cache_creation_input_tokens                   usage.input
 usage.output_tokens                                 usage.output
 usage.output_tokens_details.thinking_tokens         usage.reasoning
+usage.iterations[].input_tokens                     usage.input@compaction
+usage.iterations[].cache_creation_input_tokens      usage.input@compaction
+usage.iterations[].cache_read_input_tokens          usage.cached+usage.input@compaction
+usage.iterations[].output_tokens                    usage.output@compaction
 usage**                                             -
 """,
     "gemini": """
@@ -274,8 +278,8 @@ WITHOUT_MODEL = ("bedrock_converse", "cohere")
 
 FINISHES = {
     "end": "stop tool_calls function_call completed tool_use end_turn stop_sequence complete tool_call "
-    "unexpected_tool_call",
-    "length": "length max_tokens max_output_tokens incomplete model_length model_context_window_exceeded",
+    "unexpected_tool_call 1",
+    "length": "length max_tokens max_output_tokens incomplete model_length model_context_window_exceeded 2",
     "filter": "content_filter refusal safety content_filtered guardrail_intervened recitation blocklist "
     "prohibited_content",
 }  # fmt: skip

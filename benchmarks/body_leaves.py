@@ -79,7 +79,9 @@ class Members:
             elif leaf.meaning.endswith("?"):
                 other_counts[leaf.meaning[:-1]] = leaf.value
             else:
-                counts.update(dict.fromkeys(leaf.meaning.split("+"), leaf.value))
+                meaning, _, label = leaf.meaning.partition("@")
+                if not label or label in leaf.labels:  # a count of an item of this type
+                    counts.update(dict.fromkeys(meaning.split("+"), leaf.value))
         totals = {**other_counts, **counts}
         return found + [Leaf(meaning, meaning, "", count) for meaning, count in totals.items() if count]
 
@@ -114,6 +116,10 @@ class Members:
             below = f"{path}.{spelled}" if path else spelled
             is_kind = name == "type" and below not in self._meanings
             (kind if is_kind else found).extend(self._walk(inner, below, speaker, labels))
+        if (
+            _FINISH.get(str(value.get("native_finish_reason")).lower()) == "length"
+        ):
+            found = [replace(leaf, value="length") if leaf.meaning == "finish" else leaf for leaf in found]
         if value.get("thought"):  # Gemini's mark of reasoning
             found = [replace(leaf, meaning="reasoning") if leaf.meaning == "text" else leaf for leaf in found]
         if value.get("type") == "text" and isinstance(value.get("data"), str):  # a document that is text
@@ -183,6 +189,8 @@ def _whole(path: str, meaning: str, speaker: str, value: Any, labels: frozenset[
     if isinstance(value, str):
         with contextlib.suppress(ValueError):
             value = json.loads(value)
+        if value is None:  # no arguments at all
+            return
     bound, _, meaning = meaning.rpartition(":")
     if meaning in ("result", "text"):
         if isinstance(value, Mapping) and value.keys() <= {"result", "output", "error"} and len(value) == 1:

@@ -30,7 +30,7 @@ import json
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,6 +82,8 @@ class Translation:
             if leaf.meaning in _SPOKEN:
                 self._spoken[leaf.speaker].append(text_of(leaf.value))
         self._joined = {speaker: "\n".join(texts) for speaker, texts in self._spoken.items()}
+        self._glued = {speaker: "".join(texts) for speaker, texts in self._spoken.items()}
+        self._carried = {item for found in self._found.values() for leaf in found for item in _carried(leaf)}
         # Members that only this API knows may move within a body of it, such as a file from a result to a message.
         self._own = {(leaf.name, key[2]) for key, leaves in self._found.items() for leaf in leaves if not leaf.meaning}
         self._offered = {key[2] for key in self._found if key[0] == "tool.name"}
@@ -100,10 +102,15 @@ class Translation:
         if self._same and leaf.meaning == _OWN:
             respelled = (leaf.name, text_of(leaf.value)) in self._own
         else:
-            respelled = self._is_respelled(leaf)
+            respelled = self._is_carried(leaf) or self._is_respelled(leaf)
         if respelled:
             return "respelled"
         return "noted" if self._is_noted(leaf) else "lost"
+
+    def _is_carried(self, leaf: Leaf) -> bool:
+        """Return whether an item of reasoning that goes back to the original's API has the value."""
+        value = text_of(leaf.value)
+        return (leaf.name, value) in self._carried or (leaf.meaning == "seal" and ("signature", value) in self._carried)
 
     def _is_respelled(self, leaf: Leaf) -> bool:
         meaning, value = leaf.meaning, leaf.value
@@ -116,6 +123,10 @@ class Translation:
                 return self._meanings["call.name"] > 0 or self._meanings[meaning] > 0
             case "result.name":  # the call has it
                 return any(key[0] == "call.name" and key[2] == value for key in self._found)
+            case "finish":  # Responses says it in two members
+                return ("finish", "", text_of(value)) in self._found
+            case "citation.start" | "citation.end" if self._target in _CITED_BLOCKS:
+                return self._meanings["citation"] + self._meanings["citation.title"] > 0
             case "result.error":
                 texts = self._spoken["tool"]
                 return any(text.startswith("Error: ") or '"error"' in text for text in texts)
@@ -149,7 +160,9 @@ class Translation:
         """Return whether a text of the same speaker contains this one."""
         joined, value = self._joined.get(leaf.speaker, ""), leaf.value
         text = value.strip() if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        return text in joined or text_of(value) in joined
+        # A text that is cited in parts is divided into blocks.
+        glued = "".join(self._glued.get(leaf.speaker, "").split())
+        return text in joined or text_of(value) in joined or "".join(text.split()) in glued
 
     def _is_shown(self, data: str) -> bool:
         """Return whether the text of a document is part of a message."""
@@ -183,6 +196,26 @@ class Translation:
     def _is_withheld(self, leaf: Leaf) -> bool:
         """Return whether a tool is not offered, with a note that this expresses the choice of tools."""
         return "tool_choice" in self._wheres and not leaf.labels & self._offered
+
+
+_CITED_BLOCKS = ("anthropic_messages", "bedrock_converse")
+"""APIs whose citations belong to a whole block of text, which begins and ends with the statement."""
+
+
+def _carried(leaf: Leaf) -> Iterator[tuple[str, str]]:
+    """Yield the names and values of another API's item of reasoning that a leaf of the answer carries back to it."""
+    if "reasoning_details[].data." in leaf.path:
+        yield leaf.name, text_of(leaf.value)
+    elif leaf.meaning == "seal" and str(leaf.value).startswith('{"provider":'):
+        todo: list[tuple[str, Any]] = [("", json.loads(leaf.value))]
+        while todo:
+            name, value = todo.pop()
+            if isinstance(value, Mapping):
+                todo += value.items()
+            elif isinstance(value, list):
+                todo += ((name, item) for item in value)
+            else:
+                yield name, text_of(value)
 
 
 _NOTED_AS: dict[str, frozenset[str]] = {

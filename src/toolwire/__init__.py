@@ -24,8 +24,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
             "ToolwireError UnknownApi UnknownFormat UnknownTool"
         ),
         "events": (
-            "ArgumentsDelta CallEnd CallStart ContentDelta Event Finish OpaquePartReceived ProblemFound ReasoningDelta "
-            "ReasoningEnd UsageCounted collect replay watch"
+            "ArgumentsDelta CallEnd CallStart CitationReceived ContentDelta Event Finish OpaquePartReceived "
+            "ProblemFound ReasoningDelta ReasoningEnd UsageCounted collect replay watch"
         ),
         "execution.approval_requests": "Confirm",
         "execution.confirmation": "Together",
@@ -37,8 +37,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "execution.tool_context": "BudgetLeft CallEnvironment ToolContext",
         "grammars.message_grammar": "Grammar GrammarReasoning GrammarSyntax grammar",
         "messages": (
-            "Content FileKind FilePart FinishReason ImagePart Message OpaquePart ParsedResponse Part Problem "
-            "ProblemKind ReasoningPart TextPart ToolCall ToolResult Usage"
+            "CitationPart Content FileKind FilePart FinishReason ImagePart Message OpaquePart ParsedResponse Part "
+            "Problem ProblemKind ReasoningPart Source TextPart ToolCall ToolResult Usage"
         ),
         "policy.approval": "ApprovalAnswer Approval present",
         "policy.intent": "Intent IntentDetector TierGate",

@@ -41,6 +41,7 @@ from toolwire.errors import UnknownTool as UnknownTool
 from toolwire.events import ArgumentsDelta as ArgumentsDelta
 from toolwire.events import CallEnd as CallEnd
 from toolwire.events import CallStart as CallStart
+from toolwire.events import CitationReceived as CitationReceived
 from toolwire.events import ContentDelta as ContentDelta
 from toolwire.events import Event as Event
 from toolwire.events import Finish as Finish
@@ -70,6 +71,7 @@ from toolwire.grammars.message_grammar import Grammar as Grammar
 from toolwire.grammars.message_grammar import GrammarReasoning as GrammarReasoning
 from toolwire.grammars.message_grammar import GrammarSyntax as GrammarSyntax
 from toolwire.grammars.message_grammar import grammar as grammar
+from toolwire.messages import CitationPart as CitationPart
 from toolwire.messages import Content as Content
 from toolwire.messages import FileKind as FileKind
 from toolwire.messages import FilePart as FilePart
@@ -82,6 +84,7 @@ from toolwire.messages import Part as Part
 from toolwire.messages import Problem as Problem
 from toolwire.messages import ProblemKind as ProblemKind
 from toolwire.messages import ReasoningPart as ReasoningPart
+from toolwire.messages import Source as Source
 from toolwire.messages import TextPart as TextPart
 from toolwire.messages import ToolCall as ToolCall
 from toolwire.messages import ToolResult as ToolResult
@@ -154,6 +157,8 @@ __all__ = [
     "CallEnvironment",
     "CallStart",
     "ChatRequest",
+    "CitationPart",
+    "CitationReceived",
     "Client",
     "CommandSettings",
     "ConfigurationError",
@@ -217,6 +222,7 @@ __all__ = [
     "Rule",
     "RunFailed",
     "Session",
+    "Source",
     "StateError",
     "StreamDecoder",
     "StreamEncoder",

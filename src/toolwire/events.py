@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from toolwire._surface import check_type, wrong_type
 from toolwire.messages import (
+    CitationPart,
     FinishReason,
     OpaquePart,
     ParsedResponse,
@@ -25,7 +27,7 @@ from toolwire.text.json_text import json_text
 
 @dataclass(frozen=True, slots=True)
 class ContentDelta:
-    """More text for the user."""
+    """More text for the user. An empty text divides it: a statement with sources, or the text behind one, follows."""
 
     text: str
 
@@ -49,6 +51,13 @@ class OpaquePartReceived:
     """A part that the provider handled itself; nothing needs to be done about it."""
 
     part: OpaquePart
+
+
+@dataclass(frozen=True, slots=True)
+class CitationReceived:
+    """The sources of a statement in the content so far."""
+
+    part: CitationPart
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +110,8 @@ class Finish:
 
 
 Event = (
-    ContentDelta | ReasoningDelta | ReasoningEnd | CallStart | ArgumentsDelta | CallEnd | OpaquePartReceived
-    | ProblemFound | UsageCounted | Finish
+    ContentDelta | ReasoningDelta | ReasoningEnd | CallStart | ArgumentsDelta | CallEnd | CitationReceived
+    | OpaquePartReceived | ProblemFound | UsageCounted | Finish
 )  # fmt: skip
 """An event of a response."""
 
@@ -114,6 +123,7 @@ class _Parts:
         self._in_order: list[Part | None] = []  # None: the place of a call
         self._kind: type[TextPart | ReasoningPart] | None = None
         self._text: list[str] = []
+        self._citations: list[CitationPart] = []  # of the text
         self._places: dict[int, int] = {}
 
     def text(self, kind: type[TextPart | ReasoningPart], text: str) -> None:
@@ -127,11 +137,20 @@ class _Parts:
             self._text.clear()
         self.add(part)
 
+    def cite(self, part: CitationPart) -> None:
+        """Add a citation, which does not divide the text."""
+        if self._kind is TextPart:
+            self._citations.append(part)
+        else:
+            self.add(part)
+
     def add(self, part: Part | None) -> None:
         if self._kind is not None:
             if self._text:
                 self._in_order.append(self._kind("".join(self._text)))
                 self._text.clear()
+            self._in_order += self._citations
+            self._citations.clear()
             self._kind = None
         if part is not None:
             self._in_order.append(part)
@@ -190,6 +209,8 @@ def collect(events: Iterable[Event], *, raw: Any = None) -> ParsedResponse:
                 parts.reasoned(part)
             case OpaquePartReceived(part):
                 parts.add(part)
+            case CitationReceived(part):
+                parts.cite(part)
             case ProblemFound(problem):
                 problems.append(problem)
             case UsageCounted(usage):
@@ -233,10 +254,16 @@ def replay(response: ParsedResponse) -> Iterator[Event]:
 
 def _events_of(response: ParsedResponse) -> Iterator[Event]:
     index = 0
-    for part in response_parts(response):
+    in_text = False
+    for part in with_cited_texts(response_parts(response)):
+        if in_text and isinstance(part, TextPart):
+            yield ContentDelta("")
+        in_text = isinstance(part, TextPart)
         match part:
             case TextPart(text):
                 yield ContentDelta(text)
+            case CitationPart():
+                yield CitationReceived(part)
             case ReasoningPart(text):
                 if text:
                     yield ReasoningDelta(text)
@@ -256,6 +283,35 @@ def _events_of(response: ParsedResponse) -> Iterator[Event]:
     if response.usage is not None:
         yield UsageCounted(response.usage)
     yield Finish(response.finish_reason)
+
+
+def with_cited_texts(parts: Sequence[Part]) -> Sequence[Part]:
+    """Return the parts of an answer with its text divided so that each citation directly follows its statement."""
+    if not any(isinstance(part, CitationPart) for part in parts):
+        return parts
+    spans = [(part.start, part.end) for part in parts if isinstance(part, CitationPart)]
+    cuts = sorted({place for span in spans for place in span if place is not None})
+    cited: dict[int, list[CitationPart]] = {}  # citations that can be placed, by the end of their statement
+    length = sum(len(part.text) for part in parts if isinstance(part, TextPart))
+    for part in parts:
+        if isinstance(part, CitationPart) and part.end is not None and 0 < part.end <= length:
+            cited.setdefault(part.end, []).append(part)
+    divided: list[Part] = []
+    start = 0  # of the part, in the text of the answer
+    for part in parts:
+        match part:
+            case TextPart(text):
+                end = start + len(text)
+                places = [place for place in cuts if start < place < end]
+                for begins, ends in pairwise((start, *places, end)):
+                    divided.append(replace(part, text=text[begins - start : ends - start]))
+                    divided += cited.get(ends, ())
+                start = end
+            case CitationPart(end=int(place)) if place in cited:
+                pass
+            case _:
+                divided.append(part)
+    return divided
 
 
 def call_events(index: int, call: ToolCall, *, complete: bool = True) -> Iterator[Event]:

@@ -345,14 +345,45 @@ class OpaquePart:
     provider: str
 
 
-Part = TextPart | ReasoningPart | ImagePart | FilePart | ToolCall | ToolResult | OpaquePart
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source that a model cites: a page, a document or a search result.
+
+    Attributes:
+        url: its address; "" if it has none.
+        title: its title, or the name of its file.
+        quote: the text of the source that is cited.
+    """
+
+    url: str = ""
+    title: str = ""
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CitationPart:
+    """A statement of an answer with its sources, after the text that contains it.
+
+    Attributes:
+        sources: the sources.
+        start, end: the range of the statement in the text of the answer, in code points; None if it is unknown.
+        extra: members that only one API has.
+    """
+
+    sources: tuple[Source, ...] = ()
+    start: int | None = None
+    end: int | None = None
+    extra: OpaquePart | None = field(default=None, repr=False, compare=False)
+
+
+Part = TextPart | ReasoningPart | ImagePart | FilePart | ToolCall | ToolResult | CitationPart | OpaquePart
 """A part of a message."""
 
 Content = str | Sequence[str | Part]
 """The content of a user's message: text, or text and other parts in order."""
 
 
-_PARTS = frozenset((TextPart, ReasoningPart, ImagePart, FilePart, ToolCall, ToolResult, OpaquePart))
+_PARTS = frozenset((TextPart, ReasoningPart, ImagePart, FilePart, ToolCall, ToolResult, CitationPart, OpaquePart))
 _EXPECTED_PARTS = "text, or an iterable of text and parts, such as ImagePart"
 
 
@@ -463,7 +494,8 @@ class ParsedResponse:
         problems: pieces that could not be parsed, in document order.
         finish_reason: why it ended; "stop" or "tool_calls" unless the source gave another reason.
         raw: the source: the text, or the provider's response.
-        parts: text, reasoning, complete calls and opaque parts in order, with everything that must be sent back.
+        parts: text, citations, reasoning, complete calls and opaque parts in order, with everything that must be sent
+            back.
         usage: token counts, if the source had any.
     """
 

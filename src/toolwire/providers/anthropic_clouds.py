@@ -14,9 +14,9 @@ from typing import Any
 
 from toolwire.events import Event
 from toolwire.providers.anthropic_messages import AnthropicMessages
-from toolwire.providers.base import OfferedTool
 from toolwire.providers.framing import AwsEventStream, Frame, ServerSentEvents, aws_event, compact, frame_of
 from toolwire.providers.message_parts import Json
+from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.request import ChatRequest, Notes
 from toolwire.providers.stream_codec import Head, StreamEnd
 

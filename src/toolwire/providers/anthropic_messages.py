@@ -13,7 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from toolwire.events import with_cited_texts
 from toolwire.messages import (
+    CitationPart,
     FilePart,
     ImagePart,
     Message,
@@ -28,16 +30,21 @@ from toolwire.messages import (
 )
 from toolwire.providers import reasoning_effort, server_compaction
 from toolwire.providers.anthropic_stream import (
+    ANSWER,
     KIND,
     AnthropicStreamReader,
     AnthropicStreamWriter,
+    add_citations,
     add_error,
     add_usage,
+    call_extra,
     event_of,
     message_of,
     thinking_part,
+    write_citations,
 )
-from toolwire.providers.base import OfferedTool, ProviderApi
+from toolwire.providers.base import ProviderApi
+from toolwire.providers.citations import own_item
 from toolwire.providers.file_parts import PDF, in_words
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.identifiers import WORD_64, Alphabet
@@ -51,6 +58,7 @@ from toolwire.providers.message_parts import (
     stand_in,
     without_seal,
 )
+from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.output_support import ANTHROPIC
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results, split_results
 from toolwire.providers.response_builder import ResponseBuilder
@@ -79,6 +87,7 @@ class AnthropicMessages(ProviderApi):
     dialect = PLAIN_ROOT
     _mark_form = "cache_control"
     strict_dialect = PLAIN_ROOT
+    divides_text = True
     _settings = SettingMembers(
         {
             "max_tokens": "max_tokens",
@@ -93,6 +102,7 @@ class AnthropicMessages(ProviderApi):
         {"auto": "auto", "default": "standard_only"},
         compaction=server_compaction.ANTHROPIC,
     )
+    answer = ANSWER
     reader, writer = AnthropicStreamReader, AnthropicStreamWriter
     members = frozenset(("messages", "system", "tools", "tool_choice", "model", "stream"))
     defines_called_tools = True
@@ -172,8 +182,11 @@ class AnthropicMessages(ProviderApi):
         """Return one message, with its results first."""
         results, rest = split_results(message.parts)
         blocks = [self._result(result, notes) for result in results]
-        for part in rest:
-            blocks += self._blocks(part, message.role, notes)
+        for part in with_cited_texts(rest):
+            if isinstance(part, CitationPart) and own_item(part, KIND) is not None:
+                _cite(blocks, part)
+            else:
+                blocks += self._blocks(part, message.role, notes)
         if not blocks and message.role == "user" and (text := stand_in(rest)):
             blocks = [{"type": "text", "text": text}]
         role = "user" if message.role == "tool" else message.role
@@ -290,11 +303,13 @@ class AnthropicMessages(ProviderApi):
         for block in response["content"]:
             match block.get("type"):
                 case "text":
+                    start = builder.content_length
                     builder.add_text(block.get("text"))
+                    add_citations(block.get("citations"), start, builder)
                 case "thinking" | "redacted_thinking":
                     builder.add_thought(thinking_part(block))
                 case "tool_use":
-                    builder.add_call(block.get("name"), block.get("input"), block.get("id"))
+                    builder.add_call(block.get("name"), block.get("input"), block.get("id"), extra=call_extra(block))
                 case _:
                     builder.add_opaque(block)
         add_usage(response.get("usage"), {}, builder)
@@ -302,10 +317,12 @@ class AnthropicMessages(ProviderApi):
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
         """Return the body of a response."""
         blocks: list[Json] = []
-        for part in response.parts:
+        for part in with_cited_texts(response.parts):
             match without_seal(part, self.name, notes, self.kind):
                 case ReasoningPart(text, "", data=None):
                     blocks += [{"type": "thinking", "thinking": text, "signature": ""}] if text else []
+                case CitationPart() as citation:
+                    _cite(blocks, citation)
                 case part:
                     blocks += self._blocks(part, "assistant", notes)
         body = message_of(head, response.usage or Usage())
@@ -321,6 +338,12 @@ class AnthropicMessages(ProviderApi):
 def _only_text(blocks: list[Json]) -> str:
     """Return the text of a single block without other members; "" otherwise."""
     return blocks[0]["text"] if len(blocks) == 1 and blocks[0].keys() == {"type", "text"} else ""
+
+
+def _cite(blocks: list[Json], part: CitationPart) -> None:
+    """Add a citation to the block of the text that precedes it."""
+    if blocks and blocks[-1]["type"] == "text" and (citations := list(write_citations(part))):
+        blocks[-1] = {**blocks[-1], "citations": [*blocks[-1].get("citations", ()), *citations]}
 
 
 def _listed(message: Json) -> list[Json]:

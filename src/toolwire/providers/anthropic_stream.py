@@ -9,15 +9,28 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolwire.events import CallEnd, CallStart
-from toolwire.messages import OpaquePart, ReasoningPart, Usage
+from toolwire.messages import CitationPart, OpaquePart, ReasoningPart, Source, Usage
+from toolwire.providers.answer_shapes import AnswerShape, put_members
+from toolwire.providers.citations import own_item
 from toolwire.providers.content_blocks import BlockWriter
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import Frame, sse
-from toolwire.providers.message_parts import Json, UsageReader, object_of, uncached_tokens
+from toolwire.providers.message_parts import Json, UsageReader, members_except, object_of, uncached_tokens
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.stream_codec import Head
 
 KIND = "anthropic_messages"
+
+
+ANSWER = AnswerShape(
+    "stop_reason",
+    """
+: type id role model content stop_reason stop_details usage context_management
+content[text]: type text citations
+content[thinking]: type thinking signature
+content[redacted_thinking]: type data
+""",
+)
 
 
 class AnthropicStreamReader:
@@ -28,6 +41,9 @@ class AnthropicStreamReader:
         self._blocks: dict[int, Json] = {}  # open blocks
         self._pieces: dict[int, list[str]] = {}  # of the text of thinking, or of the input of a provider's tool
         self._input_usage: Json = {}
+        self._text_start = 0  # of the open text block, in the content
+        self._citations: list[Any] = []  # of the open text block
+        self._ended: Any = None  # the type of the last block
 
     def read(self, frame: Frame) -> None:
         """Report the content of the next event to the builder."""
@@ -42,8 +58,10 @@ class AnthropicStreamReader:
                 self._stop(event["index"])
             case "message_start":
                 self._input_usage = dict(event["message"].get("usage") or {})
+                builder.add_unread(ANSWER, event["message"])
             case "message_delta":
                 builder.reason = read_reason(KIND, event["delta"].get("stop_reason")) or builder.reason
+                builder.add_unread(ANSWER, event["delta"])
                 add_usage(event.get("usage"), self._input_usage, builder)
             case _:
                 add_error(event, builder)
@@ -54,9 +72,13 @@ class AnthropicStreamReader:
         self._pieces[index] = []
         match block.get("type"):
             case "text":
+                if self._ended == "text":
+                    builder.divide_text()
+                self._text_start = builder.content_length
+                self._citations = list(block.get("citations") or ())
                 builder.add_text(block.get("text"))
             case "tool_use":
-                builder.begin_call(index, block.get("name"), block.get("id"))
+                builder.begin_call(index, block.get("name"), block.get("id"), extra=call_extra(block))
                 if block.get("input"):
                     builder.add_arguments(index, block["input"])
             case "thinking":
@@ -79,6 +101,8 @@ class AnthropicStreamReader:
             case "thinking_delta":
                 builder.add_reasoning(delta["thinking"])
                 self._pieces.setdefault(index, []).append(delta["thinking"])
+            case "citations_delta":
+                self._citations.append(delta["citation"])
             case "signature_delta" if block is not None:
                 block["signature"] = block.get("signature", "") + delta["signature"]
             case "compaction_delta" if block is not None:
@@ -90,23 +114,29 @@ class AnthropicStreamReader:
     def _stop(self, index: int) -> None:
         builder = self._builder
         block, pieces = self._blocks.pop(index, None), "".join(self._pieces.pop(index, ()))
+        self._ended = (block or {}).get("type")
         match block:
             case None:
                 return
             case {"type": "tool_use"}:
-                builder.end_call(index)
+                builder.end_call(index, extra=call_extra(block))
             case {"type": "thinking"}:
                 builder.end_reasoning(thinking_part({**block, "thinking": pieces}))
             case {"type": "redacted_thinking"}:
                 builder.end_reasoning(thinking_part(block))
             case {"type": "text"}:
-                pass
+                add_citations(self._citations, self._text_start, builder)
             case _:
                 if pieces:
                     block["input"] = object_of(pieces)
                 builder.add_opaque(block)
 
 
+_CALL = frozenset(("type", "id", "name", "input"))
+_SOURCE = frozenset(("url", "title", "document_title", "cited_text"))
+_SEARCH_RESULT = "web_search_result_location"
+_DOCUMENTS = ("char_", "page_", "content_block_")
+"""Beginnings of the types of citations that have the title of a document."""
 _EMPTY_BLOCKS: dict[str | None, Json] = {
     "text": {"type": "text", "text": ""},
     "reasoning": {"type": "thinking", "thinking": "", "signature": ""},
@@ -128,6 +158,7 @@ class AnthropicStreamWriter(BlockWriter):
     def last(self) -> Iterator[bytes]:
         """Yield the stop reason and the token counts."""
         delta = {"stop_reason": write_reason(KIND, self.end.reason), "stop_sequence": None}
+        put_members(delta, self.end.members)
         yield event_of("message_delta", delta=delta, usage=_usage_of(self.end.usage or Usage()))
         yield event_of("message_stop")
 
@@ -136,7 +167,8 @@ class AnthropicStreamWriter(BlockWriter):
         if call is None:
             block = _EMPTY_BLOCKS[self.block]
         else:
-            block = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
+            members = call.extra.data if call.extra is not None and call.extra.provider == KIND else {}
+            block = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}, **members}
         yield event_of("content_block_start", index=self.index, content_block=block)
 
     def piece(self, text: str) -> Iterator[bytes]:
@@ -156,6 +188,14 @@ class AnthropicStreamWriter(BlockWriter):
             yield from self.begin("reasoning")
             yield self._delta("signature_delta", signature=part.signature)
 
+    def cited(self, part: CitationPart) -> Iterator[bytes]:
+        """Yield the citations of the open block, and end it: they belong to all of its text."""
+        for citation in write_citations(part):
+            if self.block == "text":
+                yield self._delta("citations_delta", citation=citation)
+        if self.block == "text":
+            yield from self.close()
+
     def passed(self, part: OpaquePart) -> Iterator[bytes]:
         """Yield a block of this API's own."""
         yield from self._whole(part.data)
@@ -168,6 +208,33 @@ class AnthropicStreamWriter(BlockWriter):
 
     def _delta(self, kind: str, **members: Any) -> bytes:
         return event_of("content_block_delta", index=self.index, delta={"type": kind, **members})
+
+
+def call_extra(block: Mapping[str, Any]) -> OpaquePart | None:
+    """Return the members of a call that only this API has, such as the program that made it."""
+    return members_except(block, _CALL, KIND)
+
+
+def add_citations(citations: Any, start: int, builder: ResponseBuilder) -> None:
+    """Report the citations of a block of text that ends here to the builder."""
+    for citation in citations or ():
+        name = "document_title" if "document_title" in citation else "title"
+        source = Source(*(str(citation.get(member) or "") for member in ("url", name, "cited_text")))
+        extra = members_except(citation, _SOURCE, KIND)
+        builder.add_citation(CitationPart((source,), start, builder.content_length, extra))
+
+
+def write_citations(part: CitationPart) -> Iterator[Json]:
+    """Yield the citations of a block of text: one for each source that has an address, or that this API gave."""
+    own = own_item(part, KIND)
+    for source in part.sources:
+        if own is None and not source.url:
+            continue  # this API refers to a document by its number in the request, which other APIs do not tell
+        kind = own or {"type": _SEARCH_RESULT, "encrypted_index": ""}
+        is_document = str(kind.get("type")).startswith(_DOCUMENTS)
+        url = {"url": source.url} if source.url else {}
+        title = {"document_title" if is_document else "title": source.title or None}
+        yield {**kind, **url, **title, "cited_text": source.quote}
 
 
 def event_of(kind: str, **members: Any) -> bytes:

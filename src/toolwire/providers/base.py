@@ -7,10 +7,9 @@ calls are the same for all APIs and have modules of their own.
 
 from __future__ import annotations
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from typing import Any, ClassVar, Unpack
@@ -20,6 +19,7 @@ from toolwire.errors import DefinitionError
 from toolwire.events import (
     CallEnd,
     CallStart,
+    ContentDelta,
     Event,
     Finish,
     OpaquePartReceived,
@@ -29,11 +29,14 @@ from toolwire.events import (
     response_parts,
 )
 from toolwire.messages import Content, FinishReason, Message, ParsedResponse, Part, ToolCall, ToolResult
+from toolwire.providers.answer_losses import note_losses, put_answer_members
+from toolwire.providers.answer_shapes import AnswerShape, joined
 from toolwire.providers.cache_marks import MarkForm, with_marks
 from toolwire.providers.framing import Frame, Framing, ServerSentEvents, sse
 from toolwire.providers.identifiers import ANY, Alphabet, own_names
 from toolwire.providers.member_types import check_member_types
-from toolwire.providers.message_parts import Json, note_dropped
+from toolwire.providers.message_parts import Json, answer_members, note_dropped
+from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.output_schema import OutputSchema
 from toolwire.providers.output_support import OutputSupport
 from toolwire.providers.request import (
@@ -51,13 +54,16 @@ from toolwire.providers.server_tools import translate_server_tools
 from toolwire.providers.setting_members import SettingMembers, private_members
 from toolwire.providers.stream_codec import (
     UNREADABLE,
+    WAITING,
     EventWriter,
     FrameReader,
     Head,
+    ProviderFailed,
     StreamDecoder,
     StreamEncoder,
     StreamEncoding,
     StreamEnd,
+    answer_id,
     as_dict,
     json_excerpt,
     open_truncated_calls,
@@ -65,28 +71,6 @@ from toolwire.providers.stream_codec import (
 )
 from toolwire.text.suggest import check_options
 from toolwire.tools import ToolDefinition, definitions
-
-
-@dataclass(frozen=True, slots=True)
-class OfferedTool:
-    """A tool as a request offers it.
-
-    Attributes:
-        name: the name, spelled for the API.
-        schema: the schema of the arguments, in the API's dialect.
-        strict: whether the schema is in strict mode; None if the tool does not say.
-        definition: the tool itself.
-    """
-
-    name: str
-    schema: Json
-    strict: bool | None
-    definition: ToolDefinition
-
-    @property
-    def description(self) -> str:
-        """The tool's description."""
-        return self.definition.description
 
 
 class ProviderApi(ABC):
@@ -100,9 +84,11 @@ class ProviderApi(ABC):
         strict_dialect: the schema dialect of strict mode; None without strict mode.
         members: other members of a body that `read_request` reads.
         takes_text_input: whether there are tools whose input is text, not JSON.
+        divides_text: whether sources belong to blocks of text, so that a statement must be a block.
         defines_called_tools: whether a request with earlier calls is refused if it offers no tools.
         separates_system: whether system messages are not part of the conversation, which may not be empty.
         begins_with_user: whether a conversation must not begin with a message of the model.
+        answer: the members of whole answers that are read.
         framing, reader, writer: classes with an instance for each stream. An API may override the methods instead.
     """
 
@@ -113,12 +99,12 @@ class ProviderApi(ABC):
     strict_dialect: Dialect | None = None
     _settings: SettingMembers = SettingMembers()
     members: frozenset[str]
-    takes_text_input: bool = False
+    takes_text_input = divides_text = False
     _mark_form: MarkForm | None = None  # the form of cache marks
     defines_called_tools: bool = False
-    separates_system: bool = False
-    begins_with_user: bool = False
+    separates_system = begins_with_user = False
     _outputs: OutputSupport | None = None  # the structured outputs of the API
+    answer: AnswerShape
     framing: Callable[[], Framing] = ServerSentEvents
     reader: Callable[[ResponseBuilder], FrameReader]
     writer: Callable[[Head, StreamEnd], EventWriter]
@@ -281,6 +267,8 @@ class ProviderApi(ABC):
         """Return the message with names and ids as the API spells them."""
         parts: list[Part] = []
         for part in message.parts:
+            if answer_members(part):  # they belong to no message
+                continue
             match part:
                 case ToolCall():
                     part = replace(part, name=self.names.fit(part.name), id=self.ids.fit(part.id))
@@ -357,6 +345,8 @@ class ProviderApi(ABC):
         except UNREADABLE as error:
             why = f"the body is not a response of {self.name}: {type(error).__name__} {error}"
             builder.add_problem("malformed", why, json_excerpt(data))
+        else:
+            builder.add_unread(self.answer, data)
         if builder.empty:
             builder.fail(f"the body contains no answer of {self.name}", "malformed", json_excerpt(data))
         builder.finish()
@@ -383,14 +373,19 @@ class ProviderApi(ABC):
             notes: collects everything that the API has no place for.
         """
         check_type("response", response, ParsedResponse, "a ParsedResponse")
-        notes = Notes() if notes is None else notes
+        wants_notes, notes = notes is not None, Notes() if notes is None else notes
         if response.finish_reason is FinishReason.ERROR:
             notes.changed("finish_reason", f"{self.name} has no word for an answer that failed")
         for call in response.incomplete:
-            notes.dropped(f"call {call.id}", f"the call of {call.name} was truncated: only a stream can show it")
+            where = f"call {call.id or call.name}"
+            notes.dropped(where, f"the call of {call.name} was truncated: only a stream can show it")
         parts = self._fit_message(Message("assistant", response_parts(response))).parts
-        head = Head(model or "unknown", id or _digest(parts), created)
-        return self.write_response(replace(response, parts=parts), head, notes)
+        head = Head(model or "unknown", id or answer_id(parts), created)
+        body = self.write_response(replace(response, parts=parts), head, notes)
+        put_answer_members(body, response.parts, self.kind, notes)
+        if wants_notes:
+            note_losses(response, self.decode_response(body), self.name, notes)
+        return body
 
     def encode_stream(
         self,
@@ -414,11 +409,16 @@ class ProviderApi(ABC):
             events = chain(list(islice(pulled, 1)), pulled)
             model, id, created = model or source.model, id or source.id, created or source.created
         head, end = Head(model or "unknown", id or "0" * 24, created), StreamEnd()
-        writable = self._writable(events, end, Notes() if notes is None else notes)
+        written: list[Event] | None = None if notes is None else []
+        writable = self._writable(events, end, Notes() if notes is None else notes, written)
         try:
             yield from self.write_stream(map(self._fit_event, open_truncated_calls(writable)), head, end)
-        except _ProviderFailure as failure:
+        except ProviderFailed as failure:
             yield self.write_error(str(failure))
+            return
+        if notes is not None and written:  # a stream has what a whole answer has, and calls that were truncated
+            self.encode_response(replace(collect(written), incomplete=()), notes=(whole := Notes()))
+            notes.extend(note for note in whole if note not in notes)
 
     def encode_stream_async(
         self, events: AsyncIterable[Event], **options: Unpack[StreamEncoding]
@@ -430,17 +430,25 @@ class ProviderApi(ABC):
         """Return an encoder of a stream whose events are pushed as they arrive; see `encode_stream`."""
         return StreamEncoder(partial(self.encode_stream, **options))
 
-    def _writable(self, events: Iterable[Event], end: StreamEnd, notes: Notes) -> Iterator[Event]:
+    def _writable(
+        self, events: Iterable[Event], end: StreamEnd, notes: Notes, written: list[Event] | None
+    ) -> Iterator[Event]:
         """Yield the events that this API has a place for; note the others, and set the totals of the stream."""
         for event in events:
+            if written is not None and event is not WAITING:
+                written.append(event)
             match event:
                 case OpaquePartReceived(part) if part.provider != self.kind:
                     note_dropped(part, self.name, notes)
+                case OpaquePartReceived(part) if members := answer_members(part):
+                    end.members = joined(end.members, members)
                 case ProblemFound(problem):
                     if problem.kind == "provider_error":
-                        raise _ProviderFailure(problem.message)
+                        raise ProviderFailed(problem.message)
                     notes.dropped(problem.kind, problem.message)
                     end.problem = end.problem or problem.message
+                case ContentDelta("") if event is not WAITING and not self.divides_text:
+                    pass
                 case UsageCounted(usage):
                     end.usage = usage
                 case Finish(reason):
@@ -490,11 +498,3 @@ class ProviderApi(ABC):
     def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
         """Yield the bytes of a stream; `end` is complete once the events are consumed."""
         return self.writer(head, end).write(events)
-
-
-class _ProviderFailure(Exception):
-    """The provider failed in the middle of an answer."""
-
-
-def _digest(parts: Sequence[Part]) -> str:
-    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]

@@ -12,8 +12,9 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from toolwire.events import CallEnd, CallStart
+from toolwire.events import with_cited_texts
 from toolwire.messages import (
+    CitationPart,
     FilePart,
     ImagePart,
     Message,
@@ -24,26 +25,35 @@ from toolwire.messages import (
     TextPart,
     ToolCall,
     ToolResult,
-    Usage,
 )
 from toolwire.providers import reasoning_effort
-from toolwire.providers.base import OfferedTool, ProviderApi
+from toolwire.providers.base import ProviderApi
 from toolwire.providers.bedrock_media import KIND, as_base64, read_media, with_names, write_file, write_image
-from toolwire.providers.content_blocks import BlockWriter
+from toolwire.providers.bedrock_stream import (
+    ANSWER,
+    SERVER_CALL,
+    ConverseReader,
+    ConverseWriter,
+    add_usage,
+    citation_part,
+    reasoning_part,
+    totals,
+    write_citations,
+)
+from toolwire.providers.citations import own_item
 from toolwire.providers.file_parts import files_of, images_of
 from toolwire.providers.finish_reasons import read_reason, write_reason
-from toolwire.providers.framing import AwsEventStream, Frame, aws_event
+from toolwire.providers.framing import AwsEventStream, aws_event
 from toolwire.providers.identifiers import WORD_64, Alphabet
 from toolwire.providers.message_parts import (
     Json,
-    UsageReader,
     note_dropped,
     object_of,
     read_tools,
     stand_in,
-    uncached_tokens,
     without_seal,
 )
+from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.output_support import BEDROCK
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice, group_results
 from toolwire.providers.response_builder import ResponseBuilder
@@ -52,123 +62,9 @@ from toolwire.providers.setting_members import SettingMembers
 from toolwire.providers.stream_codec import Head
 from toolwire.tools import ToolDefinition
 
-_SERVER = "server_tool_use"
 _NO_CONTENT = " "
 _OWN_JSON = frozenset(("json", "input", "additionalModelRequestFields"))
 """Members whose value is the caller's own JSON."""
-
-
-class _Reader:
-    """Reads the events of one stream."""
-
-    def __init__(self, builder: ResponseBuilder) -> None:
-        self._builder = builder
-        self._opaque: dict[int, Json] = {}  # open blocks that the provider uses itself
-        self._input: dict[int, list[str]] = {}  # the input of these
-        self._thoughts: dict[int, Json] = {}  # open reasoning
-
-    def read(self, frame: Frame) -> None:
-        builder = self._builder
-        event = frame.value
-        match frame.event:
-            case "contentBlockStart":
-                self._start(event["contentBlockIndex"], event["start"])
-            case "contentBlockDelta":
-                self._delta(event["contentBlockIndex"], event["delta"])
-            case "contentBlockStop":
-                self._stop(event["contentBlockIndex"])
-            case "messageStop":
-                builder.reason = read_reason(builder.api, event.get("stopReason"))
-            case "metadata":
-                _add_usage(event.get("usage"), builder)
-            case "messageStart":
-                pass
-            case other if other.endswith(("Exception", "Error")) or "message" in event:
-                builder.fail(f"{other}: {event.get('message', '')}")
-            case _:
-                pass
-
-    def _start(self, index: int, start: Json) -> None:
-        use = start.get("toolUse")
-        if use is not None and use.get("type") != _SERVER:
-            self._builder.begin_call(index, use.get("name"), use.get("toolUseId"))
-        else:
-            self._opaque[index] = {key: dict(value) for key, value in start.items() if isinstance(value, Mapping)}
-            self._input[index] = []
-
-    def _delta(self, index: int, delta: Mapping[str, Any]) -> None:
-        builder = self._builder
-        match delta:
-            case {"text": text}:
-                builder.add_text(text)
-            case {"toolUse": {"input": text}}:
-                if builder.is_open(index):
-                    builder.add_arguments(index, text)
-                else:
-                    self._input.setdefault(index, []).append(str(text))
-            case {"reasoningContent": content}:
-                thought = self._thoughts.setdefault(index, {"text": [], "signature": ""})
-                builder.add_reasoning(content.get("text"))
-                thought["text"].append(content.get("text") or "")
-                thought["signature"] += content.get("signature") or ""
-                if "redactedContent" in content:
-                    thought["redactedContent"] = content["redactedContent"]
-            case {"toolResult": content} if index in self._opaque:
-                self._opaque[index].setdefault("toolResult", {}).setdefault("content", []).extend(content)
-            case _:
-                pass
-
-    def _stop(self, index: int) -> None:
-        builder = self._builder
-        if builder.is_open(index):
-            builder.end_call(index)
-        if (thought := self._thoughts.pop(index, None)) is not None:
-            signed = {"text": "".join(thought.pop("text")), "signature": thought.pop("signature")}
-            builder.end_reasoning(_reasoning_part({"reasoningContent": {"reasoningText": signed, **thought}}))
-        if (block := self._opaque.pop(index, None)) is not None:
-            if (text := "".join(self._input.pop(index))) and "toolUse" in block:
-                block["toolUse"]["input"] = object_of(text)
-            builder.add_opaque(block)
-
-
-class _Writer(BlockWriter):
-    """Writes the events of one stream; frames have no place for a whole block of another kind."""
-
-    def first(self) -> Iterator[bytes]:
-        yield aws_event({"role": "assistant"}, "messageStart")
-
-    def last(self) -> Iterator[bytes]:
-        yield aws_event({"stopReason": write_reason("bedrock_converse", self.end.reason)}, "messageStop")
-        yield aws_event(_totals(self.end.usage), "metadata")
-
-    def opened(self, call: CallStart | None) -> Iterator[bytes]:
-        if call is not None:  # other blocks begin with their first delta
-            start = {"toolUse": {"toolUseId": call.id, "name": call.name}}
-            yield aws_event({"contentBlockIndex": self.index, "start": start}, "contentBlockStart")
-
-    def piece(self, text: str) -> Iterator[bytes]:
-        match self.block:
-            case "text":
-                yield self._delta({"text": text})
-            case "reasoning":
-                yield self._delta({"reasoningContent": {"text": text}})
-            case _:
-                yield self._delta({"toolUse": {"input": text}})
-
-    def closed(self, call: CallEnd | None) -> Iterator[bytes]:
-        yield aws_event({"contentBlockIndex": self.index}, "contentBlockStop")
-
-    def sealed(self, part: ReasoningPart) -> Iterator[bytes]:
-        if part.provider != "bedrock_converse":
-            return
-        redacted = ((part.data or {}).get("reasoningContent") or {}).get("redactedContent")
-        if part.signature or redacted:
-            yield from self.begin("reasoning")
-            content = {"redactedContent": redacted} if redacted else {"signature": part.signature}
-            yield self._delta({"reasoningContent": content})
-
-    def _delta(self, delta: Json) -> bytes:
-        return aws_event({"contentBlockIndex": self.index, "delta": delta}, "contentBlockDelta")
 
 
 class BedrockConverse(ProviderApi):
@@ -180,7 +76,9 @@ class BedrockConverse(ProviderApi):
     dialect = PLAIN_ROOT
     _mark_form = "cachePoint"
     strict_dialect = PLAIN_ROOT
-    reader, writer = _Reader, _Writer
+    divides_text = True
+    answer = ANSWER
+    reader, writer = ConverseReader, ConverseWriter
     _settings = SettingMembers(
         {
             "inferenceConfig.maxTokens": "max_tokens",
@@ -247,7 +145,12 @@ class BedrockConverse(ProviderApi):
         """Return one message, with its results first."""
         role = "assistant" if message.role == "assistant" else "user"
         ordered = sorted(message.parts, key=lambda part: not isinstance(part, ToolResult))
-        blocks = [block for part in ordered for block in self._blocks(part, role, notes)]
+        blocks: list[Json] = []
+        for part in with_cited_texts(ordered):
+            if isinstance(part, CitationPart) and own_item(part, KIND) is not None:
+                _cite(blocks, part)
+            else:
+                blocks += self._blocks(part, role, notes)
         if not blocks and role == "user" and (text := stand_in(message.parts)):
             blocks = [{"text": text}]
         return [{"role": role, "content": blocks}] if blocks else []
@@ -309,12 +212,12 @@ class BedrockConverse(ProviderApi):
                 yield TextPart(text)
             case {"image": _} | {"document": _} | {"audio": _} | {"video": _}:
                 yield read_media(block) or OpaquePart(_in_base64(dict(block)), self.kind)
-            case {"toolUse": use} if use.get("type") != _SERVER:
+            case {"toolUse": use} if use.get("type") != SERVER_CALL:
                 yield ToolCall(use["name"], object_of(use.get("input")), use["toolUseId"], format=self.kind)
             case {"toolResult": result} if not by_model:
                 yield _read_result(result)
             case {"reasoningContent": _}:
-                yield _reasoning_part(block)
+                yield reasoning_part(block)
             case _:
                 yield OpaquePart(_in_base64(dict(block)), self.kind)
 
@@ -330,31 +233,35 @@ class BedrockConverse(ProviderApi):
             match block:
                 case {"text": text}:
                     builder.add_text(text)
-                case {"toolUse": use} if use.get("type") != _SERVER:
+                case {"toolUse": use} if use.get("type") != SERVER_CALL:
                     builder.add_call(use.get("name"), use.get("input"), use.get("toolUseId"))
                 case {"reasoningContent": _}:
-                    builder.add_thought(_reasoning_part(block))
-                case {"citationsContent": {"content": pieces}}:
-                    # The answer itself, with its sources; `raw` has these. A stream has the text alone, too.
+                    builder.add_thought(reasoning_part(block))
+                case {"citationsContent": {"content": pieces} as cited}:
+                    start = builder.content_length
                     for piece in pieces:
                         builder.add_text(piece.get("text"))
+                    for citation in cited.get("citations") or ():
+                        builder.add_citation(citation_part(citation, start, builder.content_length))
                 case _:
                     builder.add_opaque(block)
-        _add_usage(response.get("usage"), builder)
+        add_usage(response.get("usage"), builder)
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
         """Return the body of a response."""
         blocks: list[Json] = []
-        for part in response.parts:
+        for part in with_cited_texts(response.parts):
             match without_seal(part, self.name, notes, self.kind):
                 case ReasoningPart(text, "", data=None):
                     blocks += [_reasoning_block(text)] if text else []
+                case CitationPart() as citation:
+                    _cite(blocks, citation)
                 case part:
                     blocks += self._blocks(part, "assistant", notes)
         return {
             "output": {"message": {"role": "assistant", "content": blocks}},
             "stopReason": write_reason(self.kind, response.finish_reason),
-            **_totals(response.usage),
+            **totals(response.usage),
         }
 
     # -- streams -------------------------------------------------------------------------------------------------
@@ -391,19 +298,20 @@ def _in_base64(value: Any) -> Any:
     return [_in_base64(item) for item in value] if isinstance(value, list) else value
 
 
+def _cite(blocks: list[Json], part: CitationPart) -> None:
+    """Add a citation to the block of the text that precedes it."""
+    last = blocks[-1] if blocks else {}
+    cited = last.get("citationsContent") or {
+        "content": [{"text": last["text"]}] if "text" in last else [],
+        "citations": [],
+    }
+    if cited["content"] and (citations := list(write_citations(part))):
+        blocks[-1] = {"citationsContent": {**cited, "citations": [*cited["citations"], *citations]}}
+
+
 def _reasoning_block(text: str, signature: str = "") -> Json:
     content = {"text": text, "signature": signature} if signature else {"text": text}
     return {"reasoningContent": {"reasoningText": content}}
-
-
-def _reasoning_part(block: Mapping[str, Any]) -> ReasoningPart:
-    content = block["reasoningContent"]
-    text = content.get("reasoningText") or {}
-    if "redactedContent" in content:
-        data = {"reasoningContent": {"redactedContent": as_base64(content["redactedContent"])}}
-        return ReasoningPart("", "", "bedrock_converse", data)
-    signature = text.get("signature") or ""
-    return ReasoningPart(text.get("text") or "", signature, "bedrock_converse" if signature else "")
 
 
 def _read_tool(tool: Json) -> ToolDefinition | None:
@@ -441,27 +349,6 @@ def _read_result(result: Mapping[str, Any]) -> ToolResult:
         return ToolResult(result["toolUseId"], "", error=text, images=images_of(media), files=files_of(media))
     value: Any = values[0] if len(values) == len(texts) == 1 else text if texts or not media else None
     return ToolResult(result["toolUseId"], "", value, images=images_of(media), files=files_of(media))
-
-
-_USAGE = UsageReader("inputTokens cacheReadInputTokens cacheWriteInputTokens", "outputTokens", "cacheReadInputTokens")
-
-
-def _add_usage(usage: Any, builder: ResponseBuilder) -> None:
-    if isinstance(usage, Mapping):
-        builder.add_usage(_USAGE.read(usage))
-
-
-def _totals(usage: Usage | None) -> Json:
-    usage = usage or Usage()
-    total = usage.input_tokens + usage.output_tokens
-    counts = {
-        "inputTokens": uncached_tokens(usage),
-        "outputTokens": usage.output_tokens,
-        "totalTokens": total,
-    }
-    if usage.cached_tokens:
-        counts["cacheReadInputTokens"] = usage.cached_tokens
-    return {"usage": counts, "metrics": {"latencyMs": 0}}
 
 
 APIS = (BedrockConverse(),)

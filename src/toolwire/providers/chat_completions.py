@@ -11,6 +11,7 @@ from typing import Any
 
 from toolwire.events import Event
 from toolwire.messages import (
+    CitationPart,
     FileKind,
     FilePart,
     ImagePart,
@@ -24,14 +25,15 @@ from toolwire.messages import (
     ToolResult,
     Usage,
 )
-from toolwire.providers.base import OfferedTool
 from toolwire.providers.chat_messages import ChatMessages, read_image
 from toolwire.providers.chat_parts import (
+    ANSWER,
     MESSAGE,
     Sound,
     add_error,
+    add_members,
     add_usage,
-    answer_members,
+    annotations_of,
     content_blocks,
     detail,
     is_custom,
@@ -57,6 +59,7 @@ from toolwire.providers.message_parts import (
     split_members,
     text_of,
 )
+from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.output_support import OPENAI_CHAT, OutputSupport
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results
 from toolwire.providers.response_builder import ResponseBuilder
@@ -119,6 +122,7 @@ class ChatCompletions(ChatMessages):
     kind = "openai_chat"
     names = WORD_64
     dialect: Dialect = JSON_SCHEMA
+    answer = ANSWER
     reader = ChatStreamReader
     message_members = MESSAGE
     members = frozenset(
@@ -247,8 +251,11 @@ class ChatCompletions(ChatMessages):
                         self.drop_reasoning(part, notes)
                 case TextPart():
                     pass
+                case CitationPart() if annotations_of((part,), self.kind, only_own=True):
+                    pass
                 case _:
                     note_dropped(part, self.name, notes)
+        message |= annotations_of(parts, self.kind, only_own=True)
         if signature is not None:
             self.drop_reasoning(signature, notes)
         if reasoning:
@@ -369,8 +376,7 @@ class ChatCompletions(ChatMessages):
             for block in content_blocks(message.get("content"), builder):
                 builder.add_thought(thinking_part(block, self.kind))
             builder.add_text(message.get("refusal"))
-            for members in answer_members(message):
-                builder.add_members(members)
+            add_members(message, builder)
             sound = Sound()
             sound.add(message)
             sound.end(builder)
@@ -394,7 +400,8 @@ class ChatCompletions(ChatMessages):
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
         """Return the body of a response."""
         members, parts = split_members(response.parts, self.kind)
-        message: Json = {"role": "assistant", "content": text_of(parts) or None, "refusal": None, **members}
+        message: Json = {"role": "assistant", "content": text_of(parts) or None, "refusal": None}
+        message |= _with_annotations(members, annotations_of(parts, self.kind))
         calls: list[Json] = []
         details: list[Json] = []
         signature: ReasoningPart | None = None  # for the next call
@@ -442,6 +449,11 @@ class ChatCompletions(ChatMessages):
             self.kind, head, self.reasoning_delta, whole_calls=facts.whole_calls, custom=facts.custom
         )
         return writer.write(events, end)
+
+
+def _with_annotations(members: Json, annotations: Json) -> Json:
+    """Return the members of a message with annotations added to its own."""
+    return {**members, **{name: [*members.get(name, ()), *values] for name, values in annotations.items()}}
 
 
 def _completed(message: Json, calls: list[Json], details: list[Json]) -> Json:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from toolwire.messages import FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ToolCall, ToolResult
-from toolwire.providers.base import OfferedTool, ProviderApi
+from toolwire.providers.base import ProviderApi
 from toolwire.providers.file_parts import in_words
 from toolwire.providers.message_parts import (
     ORIGINAL,
@@ -28,6 +28,7 @@ from toolwire.providers.message_parts import (
     stand_in,
     system_text,
 )
+from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.request import ChatRequest, Notes, join_answers, split_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.tools import ToolDefinition, as_definition

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from toolwire.messages import FinishReason, ReasoningPart, Usage
+from toolwire.messages import CitationPart, FinishReason, OpaquePart, Part, ReasoningPart, Usage
+from toolwire.providers.answer_shapes import AnswerShape
+from toolwire.providers.citations import URL_CITATION, own_item, read_annotation, write_annotations
 from toolwire.providers.finish_reasons import is_cut, read_reason
 from toolwire.providers.message_parts import Json, UsageReader
 from toolwire.providers.response_builder import ResponseBuilder
@@ -47,15 +50,61 @@ def read_finish(choice: Mapping[str, Any], kind: str) -> FinishReason | None:
     return FinishReason.LENGTH if reason is not None and is_cut(choice.get("native_finish_reason")) else reason
 
 
-_ANSWERED = ("images", "annotations", "reasoning_signature")
+_ANSWERED = ("images", "reasoning_signature")
 """The members of answers, beside those that are read, that can be sent back; servers add many others."""
+_ANNOTATIONS = "annotations"
+ANSWER = AnswerShape(
+    "choices.0.finish_reason",
+    """
+: id object created model choices usage system_fingerprint service_tier provider request_id obfuscation x_groq timings
+choices.0: index message delta finish_reason native_finish_reason stop_reason content_filter_results
+choices.0.message: role content refusal reasoning_details reasoning_content reasoning reasoning_text tool_calls \
+function_call images annotations reasoning_signature audio padding provider_metadata
+choices.0.message.tool_calls[function]: id type index function custom extra_content
+choices.0.message.content[text]: type text
+""",
+)
+DELTA = AnswerShape(
+    "choices.0.finish_reason",
+    """
+choices.0: index message delta finish_reason native_finish_reason stop_reason content_filter_results
+choices.0.delta: role content refusal reasoning_details reasoning_content reasoning reasoning_text tool_calls \
+function_call images annotations reasoning_signature audio padding provider_metadata
+""",
+)
 
 
-def answer_members(message: Mapping[str, Any]) -> Iterator[Json]:
-    """Yield what a message or a delta has beside text and calls, except for sound."""
+def add_members(message: Mapping[str, Any], builder: ResponseBuilder) -> None:
+    """Report what a message or a delta has beside text and calls, except for sound, to the builder."""
     for name in _ANSWERED:
         if value := message.get(name):
-            yield {name: value}
+            builder.add_members({name: value})
+    for annotation in message.get(_ANNOTATIONS) or ():
+        citation = annotation.get(URL_CITATION) if isinstance(annotation, Mapping) else None
+        if isinstance(citation, Mapping):
+            part = read_annotation(citation, 0, builder.api)
+            rest = {name: value for name, value in annotation.items() if name != URL_CITATION}
+            members = {**(part.extra.data if part.extra is not None else {}), **rest}
+            builder.add_citation(replace(part, extra=OpaquePart(members, builder.api)))
+        else:
+            builder.add_members({_ANNOTATIONS: [annotation]})
+
+
+def annotations_of(parts: Iterable[Part], kind: str, *, only_own: bool = False) -> Json:
+    """Return the member with the citations of an answer that this shape can express; nothing if there are none.
+
+    Args:
+        parts: the parts of the answer.
+        kind: the API.
+        only_own: without the citations of other APIs, which its requests may not take.
+    """
+    written: list[Json] = []
+    for part in parts:
+        if isinstance(part, CitationPart) and not (only_own and own_item(part, kind) is None):
+            for item in write_annotations(part, 0, kind):
+                type = item.pop("type", URL_CITATION)
+                written.append({"type": type, URL_CITATION: item})
+    return {_ANNOTATIONS: written} if written else {}
 
 
 class Sound:
@@ -136,7 +185,7 @@ def reasoning_parts(message: Mapping[str, Any], streamed: Sequence[str] = ()) ->
 def _reasoning_parts(message: Mapping[str, Any], streamed: Sequence[str]) -> Iterator[tuple[str, ReasoningPart]]:
     details = message.get("reasoning_details")
     text = message.get("reasoning_content") or message.get("reasoning") or message.get("reasoning_text") or ""
-    text = text if isinstance(text, str) else ""
+    text = text if isinstance(text, str) and text else "".join(map(_unsigned_text, details or ()))
     signed = [item for item in details or () if isinstance(item, dict) and (item.get("signature") or item.get("data"))]
     texts = [_sealed_text(item, (*streamed, text), alone=len(signed) == 1) for item in signed]
     covered = "".join(texts)
@@ -147,6 +196,13 @@ def _reasoning_parts(message: Mapping[str, Any], streamed: Sequence[str]) -> Ite
         data = item.get("data") if provider else _without_range(item)  # only `detail` writes the provider
         part = ReasoningPart(signed_text, signature, provider or OPENROUTER, data if isinstance(data, dict) else None)
         yield signed_text if covered == text else "", part
+
+
+def _unsigned_text(item: Any) -> str:
+    """Return the text of an item of reasoning that is not sealed; "" for any other."""
+    if not isinstance(item, dict) or item.get("signature") or item.get("data"):
+        return ""
+    return str(item.get("text") or item.get("summary") or "")
 
 
 _RANGE = "text_range"

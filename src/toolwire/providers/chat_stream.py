@@ -10,6 +10,7 @@ from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
     CallStart,
+    CitationReceived,
     ContentDelta,
     Event,
     OpaquePartReceived,
@@ -17,12 +18,15 @@ from toolwire.events import (
     ReasoningEnd,
 )
 from toolwire.messages import ReasoningPart
+from toolwire.providers.answer_shapes import put_members
 from toolwire.providers.chat_parts import (
+    DELTA,
     OPENROUTER,
     Sound,
     add_error,
+    add_members,
     add_usage,
-    answer_members,
+    annotations_of,
     content_blocks,
     detail,
     detail_of_streamed,
@@ -35,11 +39,15 @@ from toolwire.providers.chat_parts import (
     with_signature,
     write_usage,
 )
-from toolwire.providers.finish_reasons import write_reason
+from toolwire.providers.finish_reasons import is_own_word, write_reason
 from toolwire.providers.framing import DONE, Frame, sse
 from toolwire.providers.message_parts import Json, message_members
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.stream_codec import WAITING, Head, StreamEnd
+
+_PLAIN = frozenset(("role", "content", "refusal", "reasoning_content", "reasoning", "tool_calls", "function_call"))
+"""Members of most deltas."""
+_DELTA, _MESSAGE = "choices.0.delta", "choices.0.message"
 
 
 class ChatStreamReader:
@@ -75,8 +83,11 @@ class ChatStreamReader:
                 part = thinking_part(block, builder.api)
                 self._think(part.text, part)
             builder.add_text(delta.get("refusal"))
-            for members in answer_members(delta):
-                builder.add_members(members)
+            if not delta.keys() <= _PLAIN:
+                add_members(delta, builder)
+                self._unread({**choice, "delta": delta})
+            elif choice.get("logprobs"):
+                self._unread(choice)
             self._sound.add(delta)
             if calls := delta.get("tool_calls"):
                 for at, call in enumerate(calls):
@@ -86,9 +97,18 @@ class ChatStreamReader:
                 self._call({"index": "function_call", "function": legacy}, 0)
             if reason := read_finish(choice, builder.api):
                 builder.reason = reason
+                word, members = DELTA.finish_of(chunk)
+                if is_own_word(builder.api, word, reason):
+                    builder.add_answer_members(members)
                 self._sound.end(builder)
         if usage := chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage"):
             add_usage(usage, builder)
+
+    def _unread(self, choice: Mapping[str, Any]) -> None:
+        """Report members that are not read, as a whole answer has them."""
+        members = DELTA.unread({"choices": [choice]})
+        if members:
+            self._builder.add_answer_members({path.replace(_DELTA, _MESSAGE): rest for path, rest in members.items()})
 
     def _think(self, shown: str, part: ReasoningPart) -> None:
         is_sealed = bool(part.signature) or part.data is not None
@@ -206,15 +226,19 @@ class ChatStreamWriter:
                 case CallStart() | ArgumentsDelta() | CallEnd():
                     for call in self._calls.write(event):
                         yield self._delta({"tool_calls": [call]})
-                case OpaquePartReceived(part) if members := message_members(part, self._kind):
-                    yield self._delta(members)
+                case CitationReceived(part) | OpaquePartReceived(part):
+                    if members := annotations_of((part,), self._kind) or message_members(part, self._kind):
+                        yield self._delta(members)
                 case _:  # a chunk has no place for other items of the provider
                     pass
         for call in self._calls.rest():
             yield self._delta({"tool_calls": [call]})
         if self._calls.signature is not None:
             yield self._detail(self._calls.signature)
-        yield self._delta({}, write_reason(self._kind, end.reason))
+        last = self._chunk([{"index": 0, "delta": {}, "logprobs": None, "finish_reason": None}])
+        last["choices"][0]["finish_reason"] = write_reason(self._kind, end.reason)
+        put_members(last, {path.replace(_MESSAGE, _DELTA): rest for path, rest in end.members.items()})
+        yield sse(last)
         if end.usage is not None:
             yield sse({**self._chunk([]), "usage": write_usage(end.usage)})
         yield b"data: " + DONE + b"\n\n"

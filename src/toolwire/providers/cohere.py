@@ -13,16 +13,37 @@ from dataclasses import replace
 from typing import Any
 
 from toolwire.events import CallEnd, CallStart
-from toolwire.messages import OpaquePart, ParsedResponse, Part, ReasoningPart, TextPart, ToolCall, ToolResult, Usage
+from toolwire.messages import (
+    CitationPart,
+    OpaquePart,
+    ParsedResponse,
+    Part,
+    ReasoningPart,
+    Source,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from toolwire.providers import reasoning_effort
-from toolwire.providers.base import OfferedTool
+from toolwire.providers.answer_shapes import AnswerShape
 from toolwire.providers.chat_messages import ChatMessages, read_image
-from toolwire.providers.content_blocks import BlockWriter
+from toolwire.providers.citations import content_of, own_item, place_of, range_in
+from toolwire.providers.content_blocks import Block, BlockWriter
 from toolwire.providers.file_parts import media_follow
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import Frame, compact, sse
 from toolwire.providers.identifiers import WORD_64
-from toolwire.providers.message_parts import Json, UsageReader, calls_of, note_dropped, own_members, without_seal
+from toolwire.providers.message_parts import (
+    Json,
+    UsageReader,
+    calls_of,
+    members_except,
+    note_dropped,
+    own_members,
+    without_seal,
+)
+from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.output_support import COHERE
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results
 from toolwire.providers.response_builder import ResponseBuilder
@@ -35,12 +56,25 @@ _WRAPPED = ({"output"}, {"error"})
 _MODES: dict[str, Mode] = {"REQUIRED": "required", "NONE": "none"}
 
 
+_ANSWER = AnswerShape(
+    "finish_reason",
+    """
+: id finish_reason message usage
+message: role content tool_plan tool_calls citations
+message.content[text]: type text
+message.content[thinking]: type thinking
+message.tool_calls[function]: id type function
+""",
+)
+
+
 class _Reader:
     """Reads the events of one stream."""
 
     def __init__(self, builder: ResponseBuilder) -> None:
         self._builder = builder
         self._citations: list[Any] = []
+        self._starts: list[int] = []  # the places where blocks of content begin
 
     def read(self, frame: Frame) -> None:
         data = frame.value
@@ -53,6 +87,8 @@ class _Reader:
                 builder.add_reasoning(message.get("tool_plan"))
             case "content-start" | "content-delta":
                 content = message.get("content") or {}
+                if data.get("type") == "content-start":
+                    self._starts.append(builder.content_length)
                 builder.add_reasoning(content.get("thinking"))
                 builder.add_text(content.get("text"))
             case "tool-call-start":
@@ -72,9 +108,9 @@ class _Reader:
             case "citation-start":
                 self._citations.append(message["citations"])
             case "message-end":
-                if self._citations:
-                    builder.add_opaque(_citations(self._citations))
+                _add_citations(self._citations, self._starts, builder)
                 builder.reason = read_reason(builder.api, delta.get("finish_reason"))
+                builder.add_unread(_ANSWER, {name: value for name, value in delta.items() if name != "error"})
                 if error := delta.get("error"):
                     builder.fail(str(error))
                 _add_usage(delta.get("usage"), builder)
@@ -90,6 +126,8 @@ class _Writer(BlockWriter):
     def __init__(self, head: Head, end: StreamEnd) -> None:
         super().__init__(head, end)
         self._content = self._call = -1
+        self._text = ""
+        self._start = 0  # of the block of text, in all of it
 
     def first(self) -> Iterator[bytes]:
         empty: Json = {"role": "assistant", "content": [], "tool_plan": "", "tool_calls": [], "citations": []}
@@ -112,6 +150,7 @@ class _Writer(BlockWriter):
     def piece(self, text: str) -> Iterator[bytes]:
         match self.block:
             case "text":
+                self._text += text
                 yield _delta("content-delta", {"content": {"text": text}}, self._content)
             case "call":
                 yield _delta("tool-call-delta", {"tool_calls": {"function": {"arguments": text}}}, self._call)
@@ -123,6 +162,17 @@ class _Writer(BlockWriter):
             yield sse({"type": "content-end", "index": self._content})
         elif call is not None:
             yield sse({"type": "tool-call-end", "index": self._call})
+
+    def begin(self, block: Block, call: CallStart | None = None) -> Iterator[bytes]:
+        if block == "text" and self.block != block:
+            self._start = len(self._text)
+        yield from super().begin(block, call)
+
+    def cited(self, part: CitationPart) -> Iterator[bytes]:
+        index = max(self._content, 0)
+        statement = self._text[part.start or 0 : part.end or 0]
+        yield _delta("citation-start", {"citations": _write_citation(part, self._start, statement)}, index)
+        yield sse({"type": "citation-end", "index": index})
 
     def passed(self, part: OpaquePart) -> Iterator[bytes]:
         index = max(self._content, 0)
@@ -152,6 +202,7 @@ class Cohere(ChatMessages):
         reasoning_effort.COHERE,
         parallel=False,
     )
+    answer = _ANSWER
     reader, writer = _Reader, _Writer
     message_members = frozenset(("role", "content", "tool_plan", "tool_calls", "tool_call_id", "citations"))
     members = frozenset(("model", "messages", "tools", "tool_choice", "stream"))
@@ -174,8 +225,8 @@ class Cohere(ChatMessages):
         body["stream"] = request.stream
         return self._with_settings(body, request, notes)
 
-    def write_answer(self, parts: Sequence[Part], notes: Notes) -> Json:
-        """Return a message of the model, with its content as blocks."""
+    def write_answer(self, parts: Sequence[Part], notes: Notes, *, answers: bool = False) -> Json:
+        """Return a message of the model, with its content as blocks; `answers`: as an answer contains it."""
         message: Json = {"role": "assistant"}
         calls = calls_of(parts)
         plan: list[str] = []
@@ -191,6 +242,9 @@ class Cohere(ChatMessages):
                         _extend(blocks, "thinking", text)
                 case OpaquePart(data, self.kind) if isinstance(data.get("citations"), list):
                     message["citations"] = [*message.get("citations", ()), *data["citations"]]
+                case CitationPart(start=start, end=end) if answers or own_item(part, self.kind) is not None:
+                    statement = content_of(parts)[start or 0 : end or 0]
+                    message["citations"] = [*message.get("citations", ()), _write_citation(part, 0, statement)]
                 case ToolCall():
                     pass
                 case _:
@@ -284,7 +338,9 @@ class Cohere(ChatMessages):
         message = message or {}
         builder.reason = read_reason(self.kind, response.get("finish_reason"))
         builder.add_reasoning(message.get("tool_plan"))
+        starts: list[int] = []
         for block in _blocks(message.get("content")):
+            starts.append(builder.content_length)
             if block.get("type") == "thinking":
                 builder.add_reasoning(block.get("thinking"))
             elif "text" in block:
@@ -293,8 +349,7 @@ class Cohere(ChatMessages):
                 builder.add_opaque(block)
         for call in message.get("tool_calls") or ():
             self.add_call(call, builder)
-        if citations := message.get("citations"):
-            builder.add_opaque(_citations(citations))
+        _add_citations(message.get("citations"), starts, builder)
         _add_usage(response.get("usage"), builder)
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
@@ -303,7 +358,7 @@ class Cohere(ChatMessages):
         return {
             "id": head.id,
             "finish_reason": write_reason(self.kind, response.finish_reason),
-            "message": self.write_answer(parts, notes),
+            "message": self.write_answer(parts, notes, answers=True),
             "usage": _write_usage(response.usage or Usage()),
         }
 
@@ -339,6 +394,41 @@ def _extend(blocks: list[Json], kind: str, text: str) -> None:
         blocks[-1][kind] += text
     else:
         blocks.append({"type": kind, kind: text})
+
+
+_PLACED = frozenset(("start", "end"))
+
+
+def _add_citations(citations: Any, starts: Sequence[int], builder: ResponseBuilder) -> None:
+    """Report citations to the builder; `starts`: the places where the blocks of content begin."""
+    for citation in citations or ():
+        at = citation.get("content_index") or 0
+        offset = starts[at] if isinstance(at, int) and 0 <= at < len(starts) else 0
+        start, end = (place_of(citation.get(name), offset) for name in ("start", "end"))
+        sources = tuple(map(_source, citation.get("sources") or ()))
+        builder.add_citation(CitationPart(sources, start, end, members_except(citation, _PLACED, builder.api)))
+
+
+def _source(source: Mapping[str, Any]) -> Source:
+    document = source.get("document") or source.get("tool_output") or {}
+    url, title = (str(document.get(name) or "") for name in ("url", "title"))
+    return Source(url, title, str(document.get("text") or document.get("snippet") or ""))
+
+
+def _write_citation(part: CitationPart, offset: int, statement: str) -> Json:
+    own = own_item(part, "cohere")
+    if own is None:
+        sources = [
+            {"type": "document", "id": source.url or source.title, "document": _document(source)}
+            for source in part.sources
+        ]
+        own = {"text": statement, "sources": sources, "type": "TEXT_CONTENT"}
+    return {**range_in(part, offset, ("start", "end")), "sources": [], **own}
+
+
+def _document(source: Source) -> Json:
+    members = {"url": source.url, "title": source.title, "text": source.quote}
+    return {"id": source.url or source.title, **{name: value for name, value in members.items() if value}}
 
 
 def _citations(citations: Iterable[Any]) -> Json:

@@ -10,13 +10,14 @@ from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
     CallStart,
+    CitationReceived,
     ContentDelta,
     Event,
     OpaquePartReceived,
     ReasoningDelta,
     ReasoningEnd,
 )
-from toolwire.messages import OpaquePart, ReasoningPart
+from toolwire.messages import CitationPart, OpaquePart, ReasoningPart
 from toolwire.providers.stream_codec import WAITING, Head, StreamEnd, in_order
 
 Block = Literal["text", "reasoning", "call"]
@@ -44,6 +45,9 @@ class BlockWriter(ABC):
                 yield b""
                 continue
             match event:
+                case ContentDelta(""):
+                    if self.block == "text":
+                        yield from self.close()
                 case ContentDelta(text):
                     yield from self.begin("text")
                     yield from self.piece(text)
@@ -61,6 +65,8 @@ class BlockWriter(ABC):
                     yield from self.piece(text)
                 case CallEnd():
                     yield from self.close(event)
+                case CitationReceived(part):
+                    yield from self.cited(part)
                 case OpaquePartReceived(part):
                     yield from self.passed(part)
                 case _:  # no other event has a place in a stream
@@ -106,6 +112,10 @@ class BlockWriter(ABC):
 
     def sealed(self, part: ReasoningPart) -> Iterator[bytes]:
         """Yield the members of reasoning that have to be sent back; nothing, if the API has no place for them."""
+        return iter(())
+
+    def cited(self, part: CitationPart) -> Iterator[bytes]:
+        """Yield the sources of a statement in the text so far; nothing, if the API has no place for them."""
         return iter(())
 
     def passed(self, part: OpaquePart) -> Iterator[bytes]:

@@ -88,6 +88,10 @@ _CUT = frozenset(word.lower() for table in WORDS.values() for word in table[_LEN
 """The words of all APIs for an answer that reached its maximum length."""
 
 
+_EXPLAINED = "incomplete"
+"""The state of an answer whose reason is in another member."""
+
+
 def is_cut(word: object) -> bool:
     """Return whether any API says with this word, in capitals or not, that an answer reached its maximum length."""
     return isinstance(word, str) and word.lower() in _CUT
@@ -101,6 +105,12 @@ def read_reason(api: str, word: object) -> FinishReason | None:
     if word is None or word == "":
         return None
     return _READ[api].get(str(word), FinishReason.ERROR)
+
+
+def is_own_word(api: str, word: object, reason: FinishReason) -> bool:
+    """Return whether an answer has another word for its finish reason than the one that its API would get back."""
+    own = {_EXPLAINED, *(WORDS[api][known][0] for known in (_STOP, _CALLS, reason))}
+    return isinstance(word, str) and word != "" and word not in own
 
 
 def write_reason(api: str, reason: FinishReason) -> str:

@@ -14,8 +14,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolwire.events import CallEnd, ContentDelta, Event, OpaquePartReceived, ReasoningDelta, ReasoningEnd
+from toolwire.events import (
+    CallEnd,
+    CitationReceived,
+    ContentDelta,
+    Event,
+    OpaquePartReceived,
+    ReasoningDelta,
+    ReasoningEnd,
+)
 from toolwire.messages import (
+    CitationPart,
     FilePart,
     ImagePart,
     Message,
@@ -29,21 +38,25 @@ from toolwire.messages import (
     Usage,
 )
 from toolwire.providers import reasoning_effort
-from toolwire.providers.base import OfferedTool, ProviderApi
+from toolwire.providers.answer_shapes import put_members
+from toolwire.providers.base import ProviderApi
 from toolwire.providers.file_parts import files_of, images_of
 from toolwire.providers.framing import Frame, sse
 from toolwire.providers.gemini_stream import (
+    ANSWER,
     GeminiStreamReader,
     Signer,
     answer_of,
     camel,
+    grounding_of,
     is_gemini_id,
     listed,
     signature_part,
     write_call,
 )
 from toolwire.providers.identifiers import Alphabet
-from toolwire.providers.message_parts import Json, note_dropped, object_of, stand_in
+from toolwire.providers.message_parts import Json, answer_item, note_dropped, object_of, stand_in
+from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.openapi_schemas import read_openapi_schema
 from toolwire.providers.output_support import GEMINI, GEMINI_OPENAPI, OutputSupport
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results, split_results
@@ -71,6 +84,7 @@ class Gemini(ProviderApi):
     """
 
     kind = "gemini"
+    answer = ANSWER
     names = Alphabet(r"a-zA-Z0-9_.\-", 64, first="a-zA-Z_")
     _settings = SettingMembers(
         {
@@ -197,6 +211,8 @@ class Gemini(ProviderApi):
                     written += [*signer.rest(), _media(part)]
                 case OpaquePart(data, self.kind):
                     written += [*signer.rest(), data]
+                case CitationPart() if own_ids:  # an answer has them beside its parts
+                    pass
                 case _:
                     note_dropped(part, self.name, notes)
         return [*written, *signer.rest()]
@@ -306,7 +322,9 @@ class Gemini(ProviderApi):
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
         """Return the body of a response."""
         parts = self._model_parts(response.parts, notes, own_ids=True)
-        return answer_of(head, parts, response.finish_reason, response.usage or Usage())
+        answer = answer_of(head, parts, response.finish_reason, response.usage or Usage())
+        answer["candidates"][0] |= grounding_of(response.parts)
+        return answer
 
     # -- streams -------------------------------------------------------------------------------------------------
 
@@ -322,13 +340,18 @@ class Gemini(ProviderApi):
     def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
         """Yield the responses of a stream, each call whole in one of them."""
         signer = Signer()
+        cited: list[Part] = []  # the text, and its citations
         for event in in_order(events):
             if event is WAITING:
                 yield b""
                 continue
             match event:
                 case ContentDelta(text):
+                    cited.append(TextPart(text))
                     parts = [signer.signed({"text": text})]
+                case CitationReceived(part):
+                    cited.append(part)
+                    continue
                 case ReasoningDelta(text):
                     parts = [{"text": text, "thought": True}]
                 case ReasoningEnd(part) if part.provider == self.kind and part.signature:
@@ -344,7 +367,11 @@ class Gemini(ProviderApi):
                     continue
             if parts:
                 yield sse(answer_of(head, parts))
-        yield sse(answer_of(head, signer.rest() or [{"text": ""}], end.reason, end.usage))
+        last = answer_of(head, signer.rest() or [{"text": ""}], end.reason, end.usage)
+        own = OpaquePart(answer_item(end.members), self.kind)
+        last["candidates"][0] |= grounding_of((*cited, own))
+        put_members(last, end.members)
+        yield sse(last)
 
 
 def _write_choice(choice: ToolChoice) -> Json:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from toolwire.messages import (
+    CitationPart,
     FileKind,
     FilePart,
     ImagePart,
@@ -25,11 +26,13 @@ from toolwire.messages import (
     Usage,
 )
 from toolwire.providers import reasoning_effort
-from toolwire.providers.base import OfferedTool, ProviderApi
+from toolwire.providers.base import ProviderApi
+from toolwire.providers.citations import write_annotations
 from toolwire.providers.file_parts import in_words, media_follow
 from toolwire.providers.finish_reasons import write_reason
 from toolwire.providers.identifiers import Alphabet
 from toolwire.providers.interactions_stream import (
+    ANSWER,
     KIND,
     InteractionReader,
     InteractionWriter,
@@ -40,6 +43,7 @@ from toolwire.providers.interactions_stream import (
     usage_of,
 )
 from toolwire.providers.message_parts import Json, note_dropped, object_of, read_tools, stand_in, system_text
+from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.output_support import INTERACTIONS
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results, split_results
 from toolwire.providers.response_builder import ResponseBuilder
@@ -77,6 +81,7 @@ class GeminiInteractions(ProviderApi):
     reader, writer = InteractionReader, InteractionWriter
     members = frozenset(("input", "system_instruction", "tools", "model", "stream"))
     separates_system = begins_with_user = True
+    answer = ANSWER
     _outputs = INTERACTIONS
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -184,7 +189,16 @@ class GeminiInteractions(ProviderApi):
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
         """Return an interaction."""
         steps: list[Json] = []
+        start = length = 0  # of the last text, and of all of it
         for part in response.parts:
+            if isinstance(part, CitationPart):
+                annotations = write_annotations(part, start, KIND)
+                if annotations and steps and steps[-1].get("type") == "model_output":
+                    text = steps[-1]["content"][-1]
+                    text["annotations"] = [*text.get("annotations", ()), *annotations]
+                continue
+            if isinstance(part, TextPart):
+                start, length = length, length + len(part.text)
             if isinstance(part, ReasoningPart) and part.provider not in ("", KIND):
                 if part.signature or part.data:
                     notes.dropped("reasoning", f"{self.name} has no place for what {part.provider} wants back with it")

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolwire.messages import FinishReason, ReasoningPart, ToolCall, Usage
+from toolwire.messages import CitationPart, FinishReason, Part, ReasoningPart, Source, ToolCall, Usage
+from toolwire.providers.answer_shapes import AnswerShape
+from toolwire.providers.citations import content_of
 from toolwire.providers.finish_reasons import read_reason, write_reason
-from toolwire.providers.message_parts import Json, UsageReader, object_of
+from toolwire.providers.message_parts import Json, UsageReader, answer_members, object_of
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.stream_codec import Head
 from toolwire.text.escape import replace_surrogates
@@ -76,6 +78,26 @@ def is_gemini_id(id: str) -> bool:
     return bool(id) and not id.startswith("call_")
 
 
+def grounding_of(parts: Iterable[Part]) -> Json:
+    """Return the member of a candidate for the citations of an answer that has not got it already."""
+    parts = list(parts)
+    citations = [part for part in parts if isinstance(part, CitationPart)]
+    if not citations or any(_GROUNDING in members for part in parts for members in answer_members(part).values()):
+        return {}
+    content = content_of(parts)
+    sources = list(dict.fromkeys(source for part in citations for source in part.sources))
+    chunks = [{"web": {"uri": source.url, "title": source.title}} for source in sources]
+    supports: list[Json] = []
+    for part in citations:
+        support: Json = {"groundingChunkIndices": [sources.index(source) for source in part.sources]}
+        if part.start is not None and part.end is not None:
+            cited = content[part.start : part.end]
+            start = len(content[: part.start].encode())
+            support["segment"] = {"startIndex": start, "endIndex": start + len(cited.encode()), "text": cited}
+        supports.append(support)
+    return {_GROUNDING: {"groundingChunks": chunks, "groundingSupports": supports}}
+
+
 def answer_of(head: Head, parts: list[Json], reason: FinishReason | None = None, usage: Usage | None = None) -> Json:
     """Return an answer, or a piece of one in a stream."""
     candidate: Json = {"content": {"role": "model", "parts": parts}, "index": 0}
@@ -103,12 +125,27 @@ _USAGE = UsageReader(
 )
 
 
+ANSWER = AnswerShape(
+    "candidates.0.finishReason",
+    """
+: candidates usageMetadata modelVersion responseId createTime error promptFeedback model
+candidates.0: index finishReason finishMessage content safetyRatings tokenCount
+candidates.0.content: role parts
+candidates.0.content.parts[text]: text thought thoughtSignature
+candidates.0.content.parts[functionCall]: functionCall thoughtSignature
+""",
+)
+_GROUNDING = "groundingMetadata"
+
+
 class GeminiStreamReader:
     """Reads a response, or those of one stream."""
 
     def __init__(self, builder: ResponseBuilder) -> None:
         self._builder = builder
         self._thought: list[str] = []  # reasoning that has not ended
+        self._content: list[str] = []
+        self._cited: set[str] = set()  # statements whose sources have been reported; a stream may repeat them
         self._pieces: _Pieces | None = None
 
     def answer(self, response: Mapping[str, Any], *, whole: bool = False) -> None:
@@ -127,7 +164,11 @@ class GeminiStreamReader:
             candidate = camel(first)
             for part in (candidate.get("content") or {}).get("parts") or ():
                 self._part(part, camel(part), whole=whole)
+            if isinstance(grounding := candidate.get(_GROUNDING), Mapping):
+                self._cite(camel(grounding))
             self._finish(candidate)
+            if not whole:
+                builder.add_unread(ANSWER, {**response, "candidates": [candidate]})
         usage = camel(response.get("usageMetadata"))
         if usage.keys() & {"promptTokenCount", "candidatesTokenCount"}:
             builder.add_usage(_USAGE.read(usage))
@@ -150,8 +191,22 @@ class GeminiStreamReader:
             self._call(camel(call))
         elif isinstance(text, str):
             builder.add_text(text)
+            self._content.append(text)
         elif raw.keys() - {"thoughtSignature"}:
             builder.add_opaque(raw)
+
+    def _cite(self, grounding: Json) -> None:
+        """Report the sources of statements to the builder; the answer keeps the whole of them for its own API."""
+        chunks = [_source(camel(chunk)) for chunk in listed(grounding.get("groundingChunks"))]
+        content = "".join(self._content)
+        for support in map(camel, listed(grounding.get("groundingSupports"))):
+            segment, key = camel(support.get("segment")), json_text(support)
+            if key in self._cited:
+                continue
+            self._cited.add(key)
+            places = support.get("groundingChunkIndices") or ()
+            sources = tuple(chunks[at] for at in places if isinstance(at, int) and 0 <= at < len(chunks))
+            self._builder.add_citation(CitationPart(sources, *_range(segment, content)))
 
     def _end_thought(self, signature: str = "") -> None:
         if self._thought:
@@ -193,6 +248,25 @@ class GeminiStreamReader:
         if word == "MALFORMED_FUNCTION_CALL" or (word == "UNEXPECTED_TOOL_CALL" and not builder.call_count):
             raw = str(candidate.get("finishMessage") or "")
             builder.add_problem("malformed", f"the model's call could not be read by its provider: {word}", raw)
+
+
+def _source(chunk: Json) -> Source:
+    page = camel(next((chunk[kind] for kind in ("web", "retrievedContext", "maps") if chunk.get(kind)), None))
+    return Source(*(str(page.get(name) or "") for name in ("uri", "title", "text")))
+
+
+def _range(segment: Json, content: str) -> tuple[int | None, int | None]:
+    """Return the range of a statement in code points; Gemini counts bytes of UTF-8, perhaps of one part of several."""
+    text = segment.get("text")
+    start, end = segment.get("startIndex") or 0, segment.get("endIndex")
+    if isinstance(start, int) and isinstance(end, int) and 0 <= start <= end:
+        data = content.encode("utf-8", "replace")
+        cited = data[start:end].decode("utf-8", "replace")
+        if text in (None, "", cited):
+            before = len(data[:start].decode("utf-8", "replace"))
+            return before, before + len(cited)
+    at = content.find(text) if isinstance(text, str) and text else -1
+    return (at, at + len(str(text))) if at >= 0 else (None, None)
 
 
 class _Pieces:

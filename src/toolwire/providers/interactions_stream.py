@@ -10,7 +10,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolwire.events import CallEnd, CallStart
-from toolwire.messages import OpaquePart, ReasoningPart, Usage
+from toolwire.messages import CitationPart, OpaquePart, ReasoningPart, Usage
+from toolwire.providers.answer_shapes import AnswerShape, put_members
+from toolwire.providers.citations import read_annotation, write_annotations
 from toolwire.providers.content_blocks import BlockWriter
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import DONE, Frame, sse
@@ -26,6 +28,18 @@ _ENDS = ("interaction.completed", "interaction.complete")
 _TEXT = "text"
 
 
+ANSWER = AnswerShape(
+    "status",
+    """
+: id object model status created updated role steps outputs usage error agent input tools generation_config \
+system_instruction previous_interaction_id store background stream
+steps[model_output]: type content
+steps[model_output].content[text]: type text annotations
+outputs[text]: type text annotations
+""",
+)
+
+
 class InteractionReader:
     """Reads one interaction. Older versions of the API call steps contents, and list them as outputs."""
 
@@ -33,6 +47,7 @@ class InteractionReader:
         self._builder = builder
         self._steps: dict[int, Json] = {}  # open steps
         self._thoughts: dict[int, list[str]] = {}  # their texts, where they are thoughts
+        self._text_start = 0  # of the last text, in the content
 
     def read(self, frame: Frame) -> None:
         """Report the content of the next event to the builder."""
@@ -40,7 +55,7 @@ class InteractionReader:
         name = str(event.get("event_type") or frame.event)
         _, _, action = name.partition(".")
         if name in _ENDS:
-            self.end(event["interaction"])
+            self.end(event["interaction"], streamed=True)
         elif name == "error" or event.get("error"):
             self._fail(event.get("error"))
         elif name.startswith(("step.", "content.")):
@@ -66,9 +81,11 @@ class InteractionReader:
                 self._stop(index)
         self.end(response)
 
-    def end(self, interaction: Mapping[str, Any]) -> None:
+    def end(self, interaction: Mapping[str, Any], *, streamed: bool = False) -> None:
         """Report the status and the token counts to the builder."""
         self._builder.reason = read_reason(KIND, interaction.get("status")) or self._builder.reason
+        if streamed:
+            self._builder.add_unread(ANSWER, {**interaction, "steps": (), "outputs": ()})
         if isinstance(usage := interaction.get("usage"), Mapping):
             self._builder.add_usage(_USAGE.read(usage))
         if interaction.get("status") == "failed":
@@ -92,9 +109,12 @@ class InteractionReader:
                 for content in step.get("summary") or ():
                     self._think(index, content)
             case "model_output":
+                self._text_start = builder.content_length
                 for content in step.get("content") or ():
+                    self._text_start = builder.content_length
                     self._output(content)
             case "text":
+                self._text_start = builder.content_length
                 self._output(step)
             case _:
                 pass
@@ -118,7 +138,7 @@ class InteractionReader:
             case "thought_signature":
                 step["signature"] = delta.get("signature")
             case "text_annotation_delta":
-                pass  # its text is there already
+                self._cite(delta)
             case _ if step.get("type") in ("model_output", "text"):
                 self._output(delta)
             case _:
@@ -133,8 +153,14 @@ class InteractionReader:
     def _output(self, content: Mapping[str, Any]) -> None:
         if content.get("type") == _TEXT:
             self._builder.add_text(content.get("text"))
+            self._cite(content)
         else:
             self._builder.add_opaque({"type": "model_output", "content": [dict(content)]})
+
+    def _cite(self, content: Mapping[str, Any]) -> None:
+        """Report the citations of the last text to the builder."""
+        for annotation in content.get("annotations") or ():
+            self._builder.add_citation(read_annotation(annotation, self._text_start, KIND))
 
     def _stop(self, index: int) -> None:
         step = self._steps.pop(index, {})
@@ -154,6 +180,8 @@ class InteractionReader:
 class InteractionWriter(BlockWriter):
     """Writes the events of one interaction."""
 
+    _start = _length = 0  # of the open text, and of all of it
+
     def first(self) -> Iterator[bytes]:
         """Yield the interaction, still empty."""
         yield event_of("interaction.created", interaction=interaction_of(self.head, "in_progress"))
@@ -162,11 +190,13 @@ class InteractionWriter(BlockWriter):
         """Yield the status and the token counts."""
         status = write_reason(KIND, self.end.reason)
         body = {**interaction_of(self.head, status), "usage": usage_of(self.end.usage or Usage())}
+        put_members(body, self.end.members)
         yield event_of("interaction.completed", interaction=body)
         yield b"event: done\ndata: " + DONE + b"\n\n"
 
     def opened(self, call: CallStart | None) -> Iterator[bytes]:
         """Yield the open step, still empty."""
+        self._start = self._length
         step: Json = {"type": "thought" if self.block == "reasoning" else "model_output"}
         if call is not None:
             step = call_step(call.name, call.id, {})
@@ -180,6 +210,7 @@ class InteractionWriter(BlockWriter):
             case "reasoning":
                 delta = {"type": "thought_summary", "content": {"type": _TEXT, "text": text}}
             case _:
+                self._length += len(text)
                 delta = {"type": _TEXT, "text": text}
         yield event_of("step.delta", index=self.index, delta=delta)
 
@@ -192,6 +223,12 @@ class InteractionWriter(BlockWriter):
         if part.provider == KIND and part.signature:
             yield from self.begin("reasoning")
             delta = {"type": "thought_signature", "signature": part.signature}
+            yield event_of("step.delta", index=self.index, delta=delta)
+
+    def cited(self, part: CitationPart) -> Iterator[bytes]:
+        """Yield the annotations of the open text."""
+        if self.block == "text" and (annotations := write_annotations(part, self._start, KIND)):
+            delta = {"type": "text_annotation_delta", "annotations": annotations}
             yield event_of("step.delta", index=self.index, delta=delta)
 
     def passed(self, part: OpaquePart) -> Iterator[bytes]:

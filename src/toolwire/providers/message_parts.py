@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from toolwire.messages import (
+    CitationPart,
     FilePart,
     ImagePart,
     Message,
@@ -64,19 +65,24 @@ def note_dropped(part: Part, api: str, notes: Notes) -> None:
             notes.dropped(_kind(part), f"only {part.provider} understands it")
         case ImagePart():
             notes.dropped("image", f"{api} takes no image here")
+        case CitationPart():
+            notes.dropped("citation", f"{api} takes no sources here")
         case FilePart():
             notes.dropped(part.kind, f"{api} takes no file here")
         case _:
             notes.dropped(type(part).__name__, f"{api} has no place for it here")
 
 
-_SIGNATURES = ("thoughtSignature", "thought_signature")
+SIGNATURES = frozenset(("thoughtSignature", "thought_signature"))
+"""Members of Gemini's parts with a signature of the thought before them."""
 
 
 def _kind(part: OpaquePart) -> str:
     if members := message_members(part, part.provider):
         return ", ".join(members)
-    return str(part.data.get("type") or next((name for name in part.data if name not in _SIGNATURES), "an item"))
+    if objects := answer_members(part):
+        return ", ".join(name for members in objects.values() for name in members)
+    return str(part.data.get("type") or next((name for name in part.data if name not in SIGNATURES), "an item"))
 
 
 def system_text(message: Message, api: str, notes: Notes) -> str:
@@ -98,6 +104,7 @@ def without_seal(part: Part, api: str, notes: Notes, kind: str | None = None) ->
 
 
 _MESSAGE = "message"
+_ANSWER = "answer"
 ORIGINAL = "content"
 """The member of a result's own API for content that our values do not have all of."""
 _NO_VALUE: tuple[Any, ...] = (None, "", [], {})
@@ -163,6 +170,20 @@ def message_members(part: Part, kind: str) -> Json:
     if isinstance(part, OpaquePart) and part.provider == kind and part.data.keys() == {_MESSAGE}:
         return dict(part.data[_MESSAGE])
     return {}
+
+
+def answer_item(members: Mapping[str, Json]) -> Json:
+    """Return the item of a part that has the members of an answer, by the paths of their objects."""
+    return {_ANSWER: dict(members)}
+
+
+def answer_members(part: Part) -> Mapping[str, Json]:
+    """Return the members of an answer that a part of `answer_item` has; none for any other part.
+
+    They describe the answer and not the message, so that requests do not contain them.
+    """
+    members = part.data[_ANSWER] if isinstance(part, OpaquePart) and part.data.keys() == {_ANSWER} else None
+    return members if isinstance(members, Mapping) else {}
 
 
 def split_members(parts: Iterable[Part], kind: str) -> tuple[Json, list[Part]]:

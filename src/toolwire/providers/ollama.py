@@ -28,7 +28,7 @@ from toolwire.messages import (
     Usage,
 )
 from toolwire.providers import reasoning_effort
-from toolwire.providers.base import OfferedTool
+from toolwire.providers.answer_shapes import AnswerShape, put_members
 from toolwire.providers.chat_messages import ChatMessages
 from toolwire.providers.file_parts import images_of, in_words
 from toolwire.providers.finish_reasons import read_reason, write_reason
@@ -44,6 +44,7 @@ from toolwire.providers.message_parts import (
     text_of,
     without_seal,
 )
+from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.output_support import OLLAMA
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice, group_results, split_results
 from toolwire.providers.response_builder import ResponseBuilder
@@ -76,6 +77,15 @@ class Ollama(ChatMessages):
     )
     message_members = frozenset(("role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"))
     members = frozenset(("model", "messages", "tools", "stream"))
+    answer = AnswerShape(
+        "done_reason",
+        """
+: model created_at done done_reason message prompt_eval_count eval_count total_duration load_duration \
+prompt_eval_duration eval_duration remote_model remote_host
+message: role content thinking tool_calls
+message.tool_calls[function]: id type function
+""",
+    )
     framing = JsonLines
 
     # -- requests ------------------------------------------------------------------------------------------------
@@ -239,7 +249,12 @@ class Ollama(ChatMessages):
 
     def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
         """Return the function that reads the lines of one stream."""
-        return lambda frame: self.read_response(frame.value, builder)
+
+        def read(frame: Frame) -> None:
+            self.read_response(frame.value, builder)
+            builder.add_unread(self.answer, frame.value)
+
+        return read
 
     def write_error(self, message: str) -> bytes:
         """Return the line that reports a failure in the middle of a stream."""
@@ -265,7 +280,9 @@ class Ollama(ChatMessages):
                 case _:  # pieces of a call, signatures
                     continue
             yield json_line({**_begin(head), "message": {"role": "assistant", **message}, "done": False})
-        yield json_line(_last(head, {"role": "assistant", "content": ""}, end.reason, end.usage))
+        last = _last(head, {"role": "assistant", "content": ""}, end.reason, end.usage)
+        put_members(last, end.members)
+        yield json_line(last)
 
 
 def _call(call: ToolCall) -> Json:

@@ -19,16 +19,17 @@ from toolwire.messages import (
     TextPart,
 )
 from toolwire.providers import reasoning_effort, server_compaction
-from toolwire.providers.base import OfferedTool, ProviderApi
+from toolwire.providers.base import ProviderApi
 from toolwire.providers.chat_completions import custom_tool
 from toolwire.providers.framing import sse
 from toolwire.providers.identifiers import WORD_64, Alphabet
 from toolwire.providers.message_parts import Json, note_dropped, read_tools, system_text
+from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.output_support import OPENAI_RESPONSES
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, pair_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.responses_input import ItemWriter, is_reference, read_items
-from toolwire.providers.responses_items import KIND, output_items, response_body
+from toolwire.providers.responses_items import ANSWER, KIND, output_items, response_body
 from toolwire.providers.responses_stream import OutputReader, ResponsesStreamWriter
 from toolwire.providers.schema_dialects import JSON_SCHEMA, STRICT
 from toolwire.providers.setting_members import SettingMembers
@@ -63,6 +64,7 @@ class OpenAIResponses(ProviderApi):
         reasoning_effort.RESPONSES,
         compaction=server_compaction.RESPONSES,
     )
+    answer = ANSWER
     reader, writer = OutputReader, ResponsesStreamWriter
     members = frozenset(("input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "model", "stream"))
 

@@ -16,6 +16,7 @@ from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
     CallStart,
+    CitationReceived,
     ContentDelta,
     Event,
     Finish,
@@ -27,6 +28,7 @@ from toolwire.events import (
 )
 from toolwire.messages import (
     MESSAGE_LIMIT,
+    CitationPart,
     FinishReason,
     OpaquePart,
     Problem,
@@ -36,135 +38,13 @@ from toolwire.messages import (
     Usage,
     call_id,
 )
-from toolwire.providers.message_parts import members_item
+from toolwire.providers.answer_shapes import AnswerShape
+from toolwire.providers.finish_reasons import is_own_word
+from toolwire.providers.message_parts import Json, answer_item, members_item
+from toolwire.providers.open_call import NO_ARGUMENTS, OpenCall
 from toolwire.text.escape import replace_surrogates
-from toolwire.text.json_scanner import JsonScanner
-from toolwire.text.json_text import FastJsonReader, JsonError, decode, encodable, json_text, within_limits
+from toolwire.text.json_text import JsonError, decode, encodable, json_text, within_limits
 from toolwire.wire.arguments import read_arguments
-
-_NOTHING = frozenset(("", "null"))
-_SPACE = " \t\r\n"
-
-
-class _ArgumentsScanner(JsonScanner):
-    """Scans a call's arguments, and counts the pieces that contain whole values."""
-
-    __slots__ = ("taken", "whole_until")
-
-    def __init__(self) -> None:
-        super().__init__(fast=FastJsonReader())
-        self.taken = 0  # released pieces that were taken
-        self.whole_until = 0  # released pieces up to the end of the last whole value
-
-    def on_top_value(self) -> None:
-        self.whole_until = self.taken + len(self.ready)
-
-    def take(self) -> list[str]:
-        """Return the pieces that were released since the last call."""
-        pieces = self.ready.copy()
-        self.ready.clear()
-        self.taken += len(pieces)
-        return pieces
-
-
-class _OpenCall:
-    """A call whose arguments are still being streamed."""
-
-    def __init__(self, index: int, name: str, id: str) -> None:
-        self.index = index
-        self.name = name
-        self.id = id
-        self.announced = False
-        self.free = False  # the arguments are text, not JSON
-        self.contradicted = False  # the provider gave other arguments at the end
-        self.pieces: list[str] = []  # the arguments as the provider wrote them
-        self.object: dict[str, Any] | None = None  # the arguments, if the provider gave an object
-        self.blank = True  # only white space so far
-        self.scanner: _ArgumentsScanner | None = None
-        self.tail = ""  # text that the scanner cannot judge yet
-        self.trailing: list[str] = []  # text after the object
-        self.released: list[str] = []  # the JSON text that was streamed
-        self.extra: OpaquePart | None = None  # members that only this API has
-        self.of_provider = False  # the provider defined its tool
-
-    @property
-    def raw(self) -> str:
-        return "".join(self.pieces)
-
-    @property
-    def whole(self) -> bool:
-        """True once the arguments are an object that has been closed."""
-        return self.object is not None or (self.scanner is not None and self.scanner.done)
-
-    def add(self, text: str) -> str:
-        """Add to the arguments; return the JSON text that can be streamed."""
-        self.pieces.append(text)
-        if self.blank:
-            text = text.lstrip(_SPACE)
-            if not text:
-                return ""
-            self.blank = False
-            if text.startswith("{") and not self.free:
-                self.scanner = _ArgumentsScanner()
-        scanner = self.scanner
-        if scanner is None:
-            return ""
-        if self.over:
-            self.trailing.append(text)
-            return ""
-        # Most pieces continue a string: `quick` accepts those without a full scan.
-        if not self.tail and scanner.quick is not None and scanner.quick(text) is None:
-            scanner.out.append(text)
-        else:
-            self._scan(scanner, text, False)
-        return self._take(scanner)
-
-    @property
-    def over(self) -> bool:
-        """True once further text is not part of the arguments."""
-        return self.scanner is not None and (self.scanner.done or bool(self.scanner.error))
-
-    def _scan(self, scanner: _ArgumentsScanner, text: str, final: bool) -> None:
-        text = self.tail + text
-        stop = scanner.scan(text, 0, final)
-        rest = text[stop:]
-        self.tail = ""
-        if self.over:
-            self.trailing.append(rest)
-        else:
-            self.tail = rest
-
-    def close(self) -> str:
-        """End the arguments; return the JSON text that can still be streamed."""
-        if self.scanner is None:
-            return ""
-        if self.tail:
-            self._scan(self.scanner, "", True)
-        return self._take(self.scanner)
-
-    def _take(self, scanner: _ArgumentsScanner) -> str:
-        pieces = scanner.take()
-        self.released += pieces
-        return "".join(pieces)
-
-    @property
-    def shows_end(self) -> bool:
-        """True if the arguments themselves say whether they are whole: JSON text has a last bracket."""
-        return not (self.object is not None or self.free or self.raw.strip() in _NOTHING)
-
-    @property
-    def whole_values(self) -> dict[str, Any]:
-        """The whole values of arguments that were truncated or broken."""
-        if self.object is not None:
-            return self.object
-        text = "".join(self.released[: self.scanner.whole_until]) if self.scanner is not None else ""
-        if not text:
-            return {}
-        try:
-            value = decode(text + "}")
-        except JsonError:
-            return {}
-        return value if isinstance(value, dict) else {}
 
 
 class ResponseBuilder:
@@ -179,6 +59,7 @@ class ResponseBuilder:
         reason: the finish reason; None as long as it is unknown.
         call_count: number of calls that have begun.
         in_reasoning: whether reasoning was the last thing to be reported, and has not ended.
+        content_length: length of the content so far, in code points.
     """
 
     def __init__(self, api: str, *, names: Mapping[str, str] | None = None, id_seed: str = "") -> None:
@@ -186,11 +67,12 @@ class ResponseBuilder:
         self.reason: FinishReason | None = None
         self.call_count = 0
         self.in_reasoning = False
+        self.content_length = 0
         self._names = names or {}
         self._seed = id_seed
         self._events: list[Event] = []
-        self._open: dict[Hashable, _OpenCall] = {}
-        self._unproven: _OpenCall | None = None  # ended, but perhaps only because the answer was cut off
+        self._open: dict[Hashable, OpenCall] = {}
+        self._unproven: OpenCall | None = None  # ended, but perhaps only because the answer was cut off
         self._complete = 0
         self._half = ""  # the first half of a surrogate pair that was split
         self._finished = False
@@ -213,7 +95,12 @@ class ResponseBuilder:
         if isinstance(text, str) and (text := self._joined(text)):
             self._settle()
             self.in_reasoning = False
+            self.content_length += len(text)
             self._events.append(ContentDelta(text))
+
+    def divide_text(self) -> None:
+        """Begin another block of text, next to the last."""
+        self._events.append(ContentDelta(""))
 
     def add_reasoning(self, text: Any) -> None:
         """Add reasoning; a value that is not text is ignored."""
@@ -247,6 +134,24 @@ class ResponseBuilder:
         self.in_reasoning = False
         self._events.append(OpaquePartReceived(OpaquePart(dict(data), self.api)))
 
+    def add_citation(self, part: CitationPart) -> None:
+        """Add the sources of a statement in the content so far."""
+        self._events.append(CitationReceived(part))
+
+    def add_unread(self, shape: AnswerShape, answer: Mapping[str, Any]) -> None:
+        """Add the members of an answer, or of the end of its stream, that are not read, unless an error replaces it."""
+        if self._failed:
+            return
+        if members := shape.unread(answer):
+            self.add_answer_members(members)
+        word, members = shape.finish_of(answer)
+        if self.reason is not None and is_own_word(self.api, word, self.reason):
+            self.add_answer_members(members)
+
+    def add_answer_members(self, members: Mapping[str, Json]) -> None:
+        """Add members of the answer that only this API has, by the paths of their objects."""
+        self._events.append(OpaquePartReceived(OpaquePart(answer_item(members), self.api)))
+
     def add_members(self, members: Mapping[str, Any]) -> None:
         """Add members of the whole message. They do not prove that a call before them was complete."""
         self.in_reasoning = False
@@ -271,7 +176,7 @@ class ResponseBuilder:
     ) -> None:
         """Begin a call; its name and id may come later. `free`: its arguments are text, not JSON."""
         self._settle()
-        call = _OpenCall(self.call_count, _text(name), _text(id))
+        call = OpenCall(self.call_count, _text(name), _text(id))
         call.free = free
         call.extra = extra
         self.call_count += 1
@@ -286,7 +191,7 @@ class ResponseBuilder:
             call.id = call.id or _text(id)
         self._announce(call)
 
-    def _announce(self, call: _OpenCall) -> None:
+    def _announce(self, call: OpenCall) -> None:
         if call.announced or not call.name:
             return
         call.announced = True
@@ -346,7 +251,7 @@ class ResponseBuilder:
         if call is not None:
             self._end(call, truncated=truncated)
 
-    def _end(self, call: _OpenCall, *, truncated: bool) -> None:
+    def _end(self, call: OpenCall, *, truncated: bool) -> None:
         if not call.announced:
             if call.name or call.raw.strip() or call.id:
                 self._problem("missing_name", "a call has no name", call.raw, None)
@@ -370,7 +275,7 @@ class ResponseBuilder:
             self._problem(*problem, call.raw, call.index)
 
     def _value(
-        self, call: _OpenCall, *, truncated: bool
+        self, call: OpenCall, *, truncated: bool
     ) -> tuple[dict[str, Any] | None, tuple[str, ...], tuple[ProblemKind, str] | None]:
         """Return the arguments, the repairs that they took, and the problem if there are no arguments."""
         raw = call.raw
@@ -385,7 +290,7 @@ class ResponseBuilder:
         if call.free:
             problem: tuple[ProblemKind, str] | None = ("truncated", "its input was truncated") if truncated else None
             return self._streamed(call, {"input": raw}), (), problem
-        if raw.strip() in _NOTHING:
+        if raw.strip() in NO_ARGUMENTS:
             if truncated:
                 return None, (), cut
             return self._streamed(call, {}), (), None
@@ -412,7 +317,7 @@ class ResponseBuilder:
             return None, (), ("malformed", str(error))
         return value, tuple(repairs), None
 
-    def _streamed(self, call: _OpenCall, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _streamed(self, call: OpenCall, arguments: dict[str, Any]) -> dict[str, Any]:
         """Stream all arguments at once, none of which were released before; return them."""
         self._events.append(ArgumentsDelta(call.index, json_text(arguments)))
         return arguments

@@ -113,7 +113,7 @@ class ItemWriter:
         return blocks or ""
 
     def _assistant(self, parts: Sequence[Part]) -> Iterator[Json]:
-        message = OutputMessage()
+        message = OutputMessage(only_own=True)
         for at, part in enumerate(parts):
             if message.takes(part):
                 continue

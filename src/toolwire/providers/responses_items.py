@@ -9,7 +9,9 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from toolwire.messages import OpaquePart, ParsedResponse, Part, ReasoningPart, TextPart, ToolCall, Usage
+from toolwire.messages import CitationPart, OpaquePart, ParsedResponse, Part, ReasoningPart, TextPart, ToolCall, Usage
+from toolwire.providers.answer_shapes import AnswerShape
+from toolwire.providers.citations import own_item, read_annotation, write_annotations
 from toolwire.providers.finish_reasons import write_reason
 from toolwire.providers.framing import compact
 from toolwire.providers.message_parts import Json, members_except, message_members, own_members
@@ -18,6 +20,18 @@ from toolwire.providers.stream_codec import Head, StreamEnd
 from toolwire.text.json_text import JsonError, decode, json_text
 
 KIND = "openai_responses"
+ANSWER = AnswerShape(
+    "status",
+    """
+: id object created_at completed_at model status incomplete_details error output output_text usage background billing \
+instructions max_output_tokens max_tool_calls metadata parallel_tool_calls previous_response_id prompt \
+prompt_cache_key prompt_cache_retention prompt_cache_options reasoning safety_identifier service_tier store \
+temperature text tool_choice tools top_logprobs top_p truncation user frequency_penalty presence_penalty \
+system_fingerprint content_filters tool_usage moderation
+output[message].content[output_text]: type text annotations
+output[message].content[refusal]: type refusal
+""",
+)
 
 CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 """Types of items that are calls, and the member with the arguments."""
@@ -71,9 +85,15 @@ def sealed_item(part: ReasoningPart, text: str, id: str) -> Json:
 
 
 class OutputMessage:
-    """A message of the model that is being written: adjacent text, and what belongs to it."""
+    """A message of the model that is being written: adjacent text, and what belongs to it.
 
-    def __init__(self) -> None:
+    Args:
+        only_own: without the citations of other APIs.
+    """
+
+    def __init__(self, *, only_own: bool = False) -> None:
+        self._only_own = only_own
+        self._start = self._length = 0  # of the message, and of all text
         self._texts: list[str] = []
         self._annotations: list[Any] = []
         self._members: Json = {}
@@ -82,7 +102,14 @@ class OutputMessage:
         """Add a part; return False for one that is not part of the message."""
         if isinstance(part, TextPart):
             self._texts.append(part.text)
+            self._length += len(part.text)
             return True
+        if isinstance(part, CitationPart):
+            if self._only_own and own_item(part, KIND) is None:
+                return False
+            written = write_annotations(part, self._start, KIND)
+            self._annotations += written
+            return bool(written) or not self._only_own
         annotations = annotations_in(part)
         self._annotations += annotations
         return bool(annotations)
@@ -90,6 +117,7 @@ class OutputMessage:
     def begin(self, part: Part | None) -> None:
         """Begin the next message, whose members the part may stand for."""
         self._texts, self._annotations = [], []
+        self._start = self._length
         self._members = {} if part is None else message_members(part, KIND)
 
     def items(self) -> Iterator[Json]:
@@ -104,6 +132,14 @@ class OutputMessage:
         """Yield the message as an item of an answer, unless it has no text."""
         if text := "".join(self._texts):
             yield {**message_item(id, text, annotations=self._annotations), **self._members}
+
+
+def annotations_of(block: Mapping[str, Any], start: int) -> Iterator[CitationPart]:
+    """Yield the citations in a block of text that begins at this place in the answer."""
+    for annotation in block.get(_ANNOTATIONS) or ():
+        if isinstance(annotation, Mapping):
+            named = {"title": annotation["filename"]} if "filename" in annotation else {}
+            yield read_annotation({**annotation, **named}, start, KIND)
 
 
 def annotations_part(block: Mapping[str, Any]) -> Iterator[OpaquePart]:

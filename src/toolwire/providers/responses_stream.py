@@ -12,11 +12,12 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from typing import Any
 
 from toolwire.events import CallEnd, CallStart
-from toolwire.messages import OpaquePart, ReasoningPart
+from toolwire.messages import CitationPart, OpaquePart, ReasoningPart
+from toolwire.providers.answer_shapes import put_members
+from toolwire.providers.citations import write_annotations
 from toolwire.providers.content_blocks import BlockWriter
 from toolwire.providers.finish_reasons import read_reason
 from toolwire.providers.framing import Frame, sse
@@ -24,12 +25,13 @@ from toolwire.providers.message_parts import Json, UsageReader, members_except, 
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.responses_client_calls import client_call, client_call_item, is_client_call
 from toolwire.providers.responses_items import (
+    ANSWER,
     CALLS,
     KIND,
     MESSAGE,
     SEPARATOR,
     annotations_in,
-    annotations_part,
+    annotations_of,
     call_extra,
     call_item,
     content_block,
@@ -105,8 +107,10 @@ class OutputReader:
                 self._close(self._item(event, item["type"], item.get("id")), item)
             case "response.completed" | "response.incomplete" | "response.failed" | "response.cancelled":
                 self.response(event["response"])
+                self._builder.add_unread(ANSWER, event["response"])
             case _ if event.get("object") == "response" and "output" in event:
                 self.response(event)
+                self._builder.add_unread(ANSWER, event)
             case _ if name == "error" or event.get("error"):
                 self._failed(event.get("error") or event)
             case _:
@@ -210,13 +214,16 @@ class OutputReader:
         match item.type:
             case "message":
                 self._begin_message(item, whole)
+                start = builder.content_length - sum(map(len, item.pieces))
                 content = whole.get("content") or ()
                 blocks = () if isinstance(content, str) else content
                 if not isinstance(content, str):
                     content = "".join(str(block.get("text") or block.get("refusal") or "") for block in content)
                 self._rest(item, content)
-                for part in chain.from_iterable(map(annotations_part, blocks)):
-                    builder.add_opaque(part.data)
+                for block in blocks:
+                    for citation in annotations_of(block, start):
+                        builder.add_citation(citation)
+                    start += len(str(block.get("text") or block.get("refusal") or ""))
             case "reasoning":
                 self._rest(item, summary_text(whole))
                 builder.end_reasoning(reasoning_part(whole))
@@ -247,7 +254,7 @@ class OutputReader:
         if status == "incomplete":
             details = response.get("incomplete_details") or {}
             builder.reason = read_reason(KIND, details.get("reason") or "max_output_tokens")
-        elif status in ("completed", "failed", "cancelled"):
+        elif status in ("completed", "failed", "cancelled", "queued", "in_progress"):  # the last two have no answer yet
             builder.reason = read_reason(KIND, status)
         output = [item for item in response.get("output") or () if isinstance(item, Mapping)]
         for item, final in zip(self._matched(output), output, strict=True):
@@ -311,6 +318,7 @@ class ResponsesStreamWriter(BlockWriter):
         self._seal: ReasoningPart | None = None  # of the open item
         self._members: Json = {}  # of the next message
         self._annotations: list[Any] = []  # of the open message
+        self._start = self._length = 0  # of the open message, and of all text
 
     def first(self) -> Iterator[bytes]:
         """Yield the response, still empty."""
@@ -320,12 +328,14 @@ class ResponsesStreamWriter(BlockWriter):
     def last(self) -> Iterator[bytes]:
         """Yield the whole response."""
         body = response_body(self.head, self._output, self.end)
+        put_members(body, self.end.members)
         yield self._event(f"response.{body['status']}", response=body)
 
     def opened(self, call: CallStart | None) -> Iterator[bytes]:
         """Yield the open item, still empty."""
         match self.block:
             case "text":
+                self._start = self._length
                 yield self._begin({**message_item(self._id("msg"), "", "in_progress"), **self._members})
                 part = content_block("")
                 yield self._event("response.content_part.added", **self._place(), content_index=0, part=part)
@@ -348,6 +358,7 @@ class ResponsesStreamWriter(BlockWriter):
         place = self._place()
         match self.block:
             case "text":
+                self._length += len(text)
                 yield self._event("response.output_text.delta", **place, content_index=0, delta=text, logprobs=[])
             case "reasoning":
                 yield self._event("response.reasoning_summary_text.delta", **place, summary_index=0, delta=text)
@@ -403,17 +414,25 @@ class ResponsesStreamWriter(BlockWriter):
         elif part != ReasoningPart(""):
             yield from self._whole(reasoning_item(part, self._id("rs")))
 
+    def cited(self, part: CitationPart) -> Iterator[bytes]:
+        """Yield the annotations of the open message."""
+        if self.block == "text":
+            yield from self._annotate(write_annotations(part, self._start, KIND))
+
+    def _annotate(self, annotations: list[Any]) -> Iterator[bytes]:
+        name = "response.output_text.annotation.added"
+        for annotation in annotations:
+            place = {"content_index": 0, "annotation_index": len(self._annotations)}
+            self._annotations.append(annotation)
+            yield self._event(name, **self._place(), **place, annotation=annotation)
+
     def passed(self, part: OpaquePart) -> Iterator[bytes]:
         """Yield an item of this API's own, or annotations of the open message; or begin another message."""
         if members := message_members(part, KIND):
             yield from self.close()
             self._members = members
         elif annotations := annotations_in(part):
-            for annotation in annotations if self.block == "text" else ():
-                place = {"content_index": 0, "annotation_index": len(self._annotations)}
-                self._annotations.append(annotation)
-                name = "response.output_text.annotation.added"
-                yield self._event(name, **self._place(), **place, annotation=annotation)
+            yield from self._annotate(annotations if self.block == "text" else [])
         else:
             yield from self._whole(part.data)
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypedDict
 
 from toolwire.errors import DefinitionError
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event
-from toolwire.messages import FinishReason, Usage
+from toolwire.messages import FinishReason, Part, Usage
 from toolwire.providers.framing import Frame, Framing
 from toolwire.providers.request import Notes
 from toolwire.providers.response_builder import ResponseBuilder
@@ -40,11 +41,22 @@ class StreamEnd:
 
     Attributes:
         problem: the message of the first problem; "" for none.
+        members: members of the answer that only this API has, by the paths of their objects.
     """
 
     reason: FinishReason = FinishReason.STOP
     usage: Usage | None = None
     problem: str = ""
+    members: Mapping[str, Any] = field(default_factory=dict)
+
+
+def answer_id(parts: Sequence[Part]) -> str:
+    """Return an id of an answer that depends on its content."""
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+class ProviderFailed(Exception):
+    """The provider failed in the middle of an answer."""
 
 
 _ID_PREFIX: Final = re.compile(r"^(?:chatcmpl-|msg_|resp_)")

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from toolwire.messages import (
+    CitationPart,
     FilePart,
     ImagePart,
     Message,
@@ -100,6 +101,8 @@ class MessageEncoder:
                 return {"type": "tool_call_response", "id": part.call_id, "response": response}
             case ImagePart() | FilePart():
                 return self._file(part)
+            case CitationPart():
+                return {"type": "citation", "sources": [source.url or source.title for source in part.sources]}
             case OpaquePart():
                 return {"type": "opaque", "provider": part.provider}
 

@@ -12,6 +12,7 @@ from operator import is_not
 from typing import Final
 
 from toolwire.messages import (
+    CitationPart,
     FilePart,
     ImagePart,
     Message,
@@ -129,6 +130,8 @@ def _part_text(part: Part) -> str:
             return f"(image: {part.url or part.media_type})"
         case FilePart():
             return f"(file: {part.name or part.url or part.media_type})"
+        case CitationPart():
+            return f"(sources: {', '.join(source.url or source.title for source in part.sources)})"
         case OpaquePart():
             return f"(item of {part.provider})"
 

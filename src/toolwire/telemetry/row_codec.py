@@ -11,6 +11,7 @@ from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
     CallStart,
+    CitationReceived,
     ContentDelta,
     Event,
     Finish,
@@ -236,6 +237,8 @@ def _event(event: Event) -> tuple[str, str]:
             return "usage", f"{usage.input_tokens} in, {usage.output_tokens} out"
         case Finish(reason):
             return "finish", reason.value
+        case CitationReceived(part):
+            return "citation", ", ".join(source.url or source.title for source in part.sources)
         case OpaquePartReceived():
             return "opaque part", ""
 

@@ -13,10 +13,10 @@ from toolwire import collect, get_api
 from toolwire.errors import DefinitionError
 from toolwire.events import ArgumentsDelta, CallStart, ContentDelta
 from toolwire.messages import (
+    CitationPart,
     FinishReason,
     ImagePart,
     Message,
-    OpaquePart,
     ParsedResponse,
     ReasoningPart,
     TextPart,
@@ -272,12 +272,13 @@ CITATION = {"start": 0, "end": 5, "text": "Blue.", "sources": [], "type": "TEXT_
 
 def test_citations_are_sent_back() -> None:
     read = API.decode_response(answer(content=[{"type": "text", "text": "Blue."}], citations=[CITATION]))
-    part = OpaquePart({"type": "citations", "citations": [CITATION]}, "cohere")
-    assert read.parts == (TextPart("Blue."), part)
+    assert read.parts == (TextPart("Blue."), CitationPart((), 0, 5))
     assert API.encode_response(read)["message"]["citations"] == [CITATION]
-    assert collect(fed(b"".join(API.encode_stream(toolwire.replay(read))))).parts == read.parts
+    again = collect(fed(b"".join(API.encode_stream(toolwire.replay(read)))))
+    assert API.encode_response(again)["message"]["citations"] == [CITATION]
     [message] = API.encode_request([Message("assistant", read.parts)])["messages"]
-    assert API.decode_request({"messages": [message]}).messages[0].parts == read.parts
+    assert message["citations"] == [CITATION]
+    assert API.encode_request(API.decode_request({"messages": [message]}))["messages"] == [message]
 
 
 CALLS = (ToolCall("weather", {"city": "Oslo"}, "toolu_1"), ToolCall("clock", {}, "toolu_2"))
