@@ -116,9 +116,7 @@ class Members:
             below = f"{path}.{spelled}" if path else spelled
             is_kind = name == "type" and below not in self._meanings
             (kind if is_kind else found).extend(self._walk(inner, below, speaker, labels))
-        if (
-            _FINISH.get(str(value.get("native_finish_reason")).lower()) == "length"
-        ):
+        if _FINISH.get(str(value.get("native_finish_reason")).lower()) == "length":
             found = [replace(leaf, value="length") if leaf.meaning == "finish" else leaf for leaf in found]
         if value.get("thought"):  # Gemini's mark of reasoning
             found = [replace(leaf, meaning="reasoning") if leaf.meaning == "text" else leaf for leaf in found]

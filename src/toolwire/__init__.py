@@ -38,7 +38,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "grammars.message_grammar": "Grammar GrammarReasoning GrammarSyntax grammar",
         "messages": (
             "CitationPart Content FileKind FilePart FinishReason ImagePart Message OpaquePart ParsedResponse Part "
-            "Problem ProblemKind ReasoningPart Source TextPart ToolCall ToolResult Usage"
+            "Problem ProblemKind ReasoningPart CitedSource TextPart ToolCall ToolResult Usage"
         ),
         "policy.approval": "ApprovalAnswer Approval present",
         "policy.intent": "Intent IntentDetector TierGate",

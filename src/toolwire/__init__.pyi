@@ -72,6 +72,7 @@ from toolwire.grammars.message_grammar import GrammarReasoning as GrammarReasoni
 from toolwire.grammars.message_grammar import GrammarSyntax as GrammarSyntax
 from toolwire.grammars.message_grammar import grammar as grammar
 from toolwire.messages import CitationPart as CitationPart
+from toolwire.messages import CitedSource as CitedSource
 from toolwire.messages import Content as Content
 from toolwire.messages import FileKind as FileKind
 from toolwire.messages import FilePart as FilePart
@@ -84,7 +85,6 @@ from toolwire.messages import Part as Part
 from toolwire.messages import Problem as Problem
 from toolwire.messages import ProblemKind as ProblemKind
 from toolwire.messages import ReasoningPart as ReasoningPart
-from toolwire.messages import Source as Source
 from toolwire.messages import TextPart as TextPart
 from toolwire.messages import ToolCall as ToolCall
 from toolwire.messages import ToolResult as ToolResult
@@ -159,6 +159,7 @@ __all__ = [
     "ChatRequest",
     "CitationPart",
     "CitationReceived",
+    "CitedSource",
     "Client",
     "CommandSettings",
     "ConfigurationError",
@@ -222,7 +223,6 @@ __all__ = [
     "Rule",
     "RunFailed",
     "Session",
-    "Source",
     "StateError",
     "StreamDecoder",
     "StreamEncoder",

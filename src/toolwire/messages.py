@@ -6,7 +6,6 @@ All are frozen dataclasses with slots. `arguments` and other containers in them 
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
@@ -16,6 +15,7 @@ from functools import lru_cache
 from typing import Any, Literal, Self, get_args
 
 from toolwire._surface import check_type, wrong_type
+from toolwire.media_types import media_type
 
 Role = Literal["system", "user", "assistant", "tool"]
 _ROLES = frozenset(get_args(Role))
@@ -120,38 +120,6 @@ def digest(value: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_BEGINNINGS = (
-    ("image/png", b"\x89PNG"),
-    ("image/jpeg", b"\xff\xd8\xff"),
-    ("image/gif", b"GIF8"),
-    ("image/bmp", b"BM"),
-    ("application/pdf", b"%PDF-"),
-    ("audio/mpeg", b"ID3"),
-    ("audio/flac", b"fLaC"),
-    ("audio/ogg", b"OggS"),
-    ("video/webm", b"\x1aE\xdf\xa3"),
-)
-_CONTAINERS = {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"}
-_OTHER_NAMES = {
-    "image/jpg": "image/jpeg",
-    "audio/mp3": "audio/mpeg",
-    "audio/x-wav": "audio/wav",
-    "audio/wave": "audio/wav",
-    "application/x-pdf": "application/pdf",
-}
-
-
-def _media_type(data: str) -> str:
-    """Return the media type of base64 data by its first bytes; "" if they are unknown."""
-    try:
-        begins = base64.b64decode(data[:16], validate=True)
-    except (binascii.Error, ValueError):
-        return ""
-    if begins[:4] == b"RIFF" and begins[8:12] in _CONTAINERS:
-        return _CONTAINERS[begins[8:12]]
-    return next((kind for kind, beginning in _BEGINNINGS if begins.startswith(beginning)), "")
-
-
 def _normalize(part: ImagePart | FilePart) -> None:
     """Split a data URL into media type and data, and spell the media type in one way.
 
@@ -165,8 +133,7 @@ def _normalize(part: ImagePart | FilePart) -> None:
         object.__setattr__(part, "data", data)
         object.__setattr__(part, "media_type", part.media_type or head[len("data:") : -len(";base64")])
         object.__setattr__(part, "url", "")
-    kind = part.media_type.lower().partition(";")[0].strip() or (_media_type(part.data) if part.data else "")
-    object.__setattr__(part, "media_type", _OTHER_NAMES.get(kind, kind))
+    object.__setattr__(part, "media_type", media_type(part.media_type, part.data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,7 +313,7 @@ class OpaquePart:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CitedSource:
     """A source that a model cites: a page, a document or a search result.
 
     Attributes:
@@ -370,7 +337,7 @@ class CitationPart:
         extra: members that only one API has.
     """
 
-    sources: tuple[Source, ...] = ()
+    sources: tuple[CitedSource, ...] = ()
     start: int | None = None
     end: int | None = None
     extra: OpaquePart | None = field(default=None, repr=False, compare=False)

@@ -44,41 +44,41 @@ def put_answer_members(body: Json, parts: Iterable[Part], kind: str, notes: Note
 _COUNTS = tuple(field.name for field in fields(Usage) if field.name != "estimated")
 
 
-def note_losses(held: ParsedResponse, written: ParsedResponse, api: str, notes: Notes) -> None:
+def note_losses(response: ParsedResponse, written: ParsedResponse, api: str, notes: Notes) -> None:
     """Note what an answer has and its encoding has not, each once.
 
     Args:
-        held: the answer.
+        response: the answer.
         written: its encoding, decoded again.
         api: the name of the API that it is encoded for.
         notes: the notes so far. What one of them names already is not noted again.
     """
-    found = Notes()
-    _compare_usage(held.usage or Usage(), written.usage or Usage(), api, found)
-    _compare_text(held, written, api, found)
-    _compare_calls(held.all_calls, written.all_calls, api, found)
-    _compare_seals(held, written, api, found)
-    _compare_citations(held, written, api, found)
-    _compare_opaque(held, written, api, found)
-    if held.finish_reason is not written.finish_reason:
-        found.changed("finish_reason", f"{api} has no word for {held.finish_reason.value} here")
-    known = {note.where for note in notes}
-    for note in found:
-        if note.where not in known:
-            known.add(note.where)
+    losses = Notes()
+    _compare_usage(response.usage or Usage(), written.usage or Usage(), api, losses)
+    _compare_text(response, written, api, losses)
+    _compare_calls(response.all_calls, written.all_calls, api, losses)
+    _compare_seals(response, written, api, losses)
+    _compare_citations(response, written, api, losses)
+    _compare_opaque(response, written, api, losses)
+    if response.finish_reason is not written.finish_reason:
+        losses.changed("finish_reason", f"{api} has no word for {response.finish_reason.value} here")
+    places = {note.where for note in notes}
+    for note in losses:
+        if note.where not in places:
+            places.add(note.where)
             notes.append(note)
 
 
-def _compare_usage(held: Usage, written: Usage, api: str, notes: Notes) -> None:
+def _compare_usage(response: Usage, written: Usage, api: str, notes: Notes) -> None:
     for name in _COUNTS:
-        count = getattr(held, name)
+        count = getattr(response, name)
         if count != getattr(written, name):
             notes.dropped(f"usage/{name}", f"{api} has no place for the count of {count}")
 
 
-def _compare_text(held: ParsedResponse, written: ParsedResponse, api: str, notes: Notes) -> None:
+def _compare_text(response: ParsedResponse, written: ParsedResponse, api: str, notes: Notes) -> None:
     for name, kind in (("content", TextPart), ("reasoning", ReasoningPart)):
-        before, after = (_text(response, kind) for response in (held, written))
+        before, after = _text(response, kind), _text(written, kind)
         if before.split() != after.split():
             notes.changed(name, f"{api} has no place for all of it")
 
@@ -87,9 +87,9 @@ def _text(response: ParsedResponse, kind: type[TextPart | ReasoningPart]) -> str
     return "".join(part.text for part in response_parts(response) if isinstance(part, kind))
 
 
-def _compare_calls(held: Iterable[ToolCall], written: Iterable[ToolCall], api: str, notes: Notes) -> None:
+def _compare_calls(response: Iterable[ToolCall], written: Iterable[ToolCall], api: str, notes: Notes) -> None:
     left = list(written)
-    for call in held:
+    for call in response:
         match = next((other for other in left if other.arguments == call.arguments), None)
         if match is None:
             notes.changed(f"call {call.id or call.name}", f"{api} changes the arguments of {call.name}")
@@ -97,16 +97,16 @@ def _compare_calls(held: Iterable[ToolCall], written: Iterable[ToolCall], api: s
         left.remove(match)
         if match.name != call.name:
             notes.changed(f"call {call.id or call.name}", f"{api} spells the name {call.name} as {match.name}")
-        kept = match.extra.data if match.extra is not None else {}
+        members = match.extra.data if match.extra is not None else {}
         for name in call.extra.data if call.extra is not None else ():
-            if name not in kept and not (call.of_provider and match.of_provider):
+            if name not in members and not (call.of_provider and match.of_provider):
                 notes.dropped(name, f"only {call.extra.provider if call.extra else ''} has it on a call")
-        if call.server and call.server not in (match.server, kept.get("namespace")):
+        if call.server and call.server not in (match.server, members.get("namespace")):
             notes.dropped("namespace", f"{api} has no place for the server of a call")
 
 
-def _compare_seals(held: ParsedResponse, written: ParsedResponse, api: str, notes: Notes) -> None:
-    for part in _lost(map(_seal, held.parts), map(_seal, written.parts)):
+def _compare_seals(response: ParsedResponse, written: ParsedResponse, api: str, notes: Notes) -> None:
+    for part in _lost(map(_seal, response.parts), map(_seal, written.parts)):
         notes.dropped("reasoning", f"{api} has no place for what {part[0]} wants back with it")
 
 
@@ -117,18 +117,22 @@ def _seal(part: object) -> tuple[str, str, str] | None:
     return part.provider, part.signature, digest({name: data[name] for name in data if name not in ("id", "text")})
 
 
-def _compare_citations(held: ParsedResponse, written: ParsedResponse, api: str, notes: Notes) -> None:
+def _compare_citations(response: ParsedResponse, written: ParsedResponse, api: str, notes: Notes) -> None:
     left = [part for part in written.parts if isinstance(part, CitationPart)]
     lost: dict[str, None] = {}
-    for part in (part for part in held.parts if isinstance(part, CitationPart)):
+    for part in (part for part in response.parts if isinstance(part, CitationPart)):
         matches = [other for other in left if _titles(other) & _titles(part)]
         members = set(part.extra.data) if part.extra is not None else set[str]()
         if not matches:
             lost |= dict.fromkeys((*(name for name in _FIELDS if _values(name, [part])), *_named(part, members)))
             continue
         for other in matches:
-            kept = other.extra.data if other.extra is not None else {}
-            members -= {name for name in members if part.extra is not None and kept.get(name) == part.extra.data[name]}
+            written_members = other.extra.data if other.extra is not None else {}
+            members -= {
+                name
+                for name in members
+                if part.extra is not None and written_members.get(name) == part.extra.data[name]
+            }
         lost |= dict.fromkeys(name for name in _FIELDS if not _values(name, [part]) <= _values(name, matches))
         lost |= dict.fromkeys(_named(part, members))
     if lost:
@@ -136,6 +140,13 @@ def _compare_citations(held: ParsedResponse, written: ParsedResponse, api: str, 
 
 
 _FIELDS = ("url", "title", "quote", "start", "end")
+
+
+def _equal_members(part: CitationPart, other: CitationPart) -> set[str]:
+    """Return the names of members that two citations have with the same value."""
+    if part.extra is None or other.extra is None:
+        return set()
+    return {name for name, value in part.extra.data.items() if other.extra.data.get(name) == value}
 
 
 def _named(part: CitationPart, members: Iterable[str]) -> list[str]:
@@ -159,13 +170,13 @@ def _values(name: str, parts: Iterable[CitationPart]) -> set[Any]:
     return values - {"", None}
 
 
-def _compare_opaque(held: ParsedResponse, written: ParsedResponse, api: str, notes: Notes) -> None:
-    items = [part for part in held.parts if isinstance(part, OpaquePart) and not answer_members(part)]
-    kept = Counter(digest(part.data) for part in written.parts if isinstance(part, OpaquePart))
+def _compare_opaque(response: ParsedResponse, written: ParsedResponse, api: str, notes: Notes) -> None:
+    items = [part for part in response.parts if isinstance(part, OpaquePart) and not answer_members(part)]
+    counts = Counter(digest(part.data) for part in written.parts if isinstance(part, OpaquePart))
     members = {name for part in written.parts if isinstance(part, OpaquePart) for name in _names(part)}
     for part in items:
-        if kept[digest(part.data)]:
-            kept[digest(part.data)] -= 1
+        if counts[digest(part.data)]:
+            counts[digest(part.data)] -= 1
         elif not _names(part) <= members:
             note_dropped(part, api, notes)
             if not SIGNATURES.isdisjoint(part.data):
@@ -178,6 +189,6 @@ def _names(part: OpaquePart) -> set[str]:
     return set(message) if isinstance(message, dict) and len(part.data) == 1 else {""}
 
 
-def _lost(held: Iterable[Any], written: Iterable[Any]) -> Iterable[Any]:
-    rest = Counter(filter(None, held)) - Counter(filter(None, written))
+def _lost(response: Iterable[Any], written: Iterable[Any]) -> Iterable[Any]:
+    rest = Counter(filter(None, response)) - Counter(filter(None, written))
     return rest.elements()

@@ -37,23 +37,23 @@ class AnswerShape:
     def finish_of(self, answer: Mapping[str, Any]) -> tuple[Any, dict[str, Json]]:
         """Return the word for the finish reason, and the members that have it by the path of their object."""
         path, _, name = self._finish
-        _, found = next(_at(answer, tuple(filter(None, path.split("."))), ""), ("", {}))
-        return found.get(name), {path: {name: found.get(name)}}
+        _, object = next(_at(answer, tuple(filter(None, path.split("."))), ""), ("", {}))
+        return object.get(name), {path: {name: object.get(name)}}
 
     def unread(self, answer: Mapping[str, Any]) -> dict[str, Json]:
         """Return the members that are not read, by the paths of their objects."""
-        found: dict[str, Json] = {}
+        by_path: dict[str, Json] = {}
         for name in self._lists:  # of several answers, the first is read
             if isinstance(items := answer.get(name), list) and len(items) > 1:
-                found[""] = {**found.get("", {}), name: items[1:]}
+                by_path[""] = {**by_path.get("", {}), name: items[1:]}
         for steps, names in self._objects:
             for path, value in _at(answer, steps, ""):
                 if value.keys() <= names:
                     continue
                 rest = {name: value[name] for name in value if name not in names and value[name] not in _NO_VALUE}
                 if rest:
-                    found[path] = {**found.get(path, {}), **rest}
-        return found
+                    by_path[path] = {**by_path.get(path, {}), **rest}
+        return by_path
 
 
 def _at(value: Any, steps: tuple[str, ...], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -88,7 +88,7 @@ def put_members(answer: Json, members: Mapping[str, Json]) -> Json:
     unplaced: Json = {}
     for path, rest in members.items():
         value: Any = answer
-        for step in filter(None, path.split(".")):  # `content[1]` is no member: the item may be elsewhere now
+        for step in filter(None, path.split(".")):  # `content[1]` is not a member: the item may be elsewhere now
             if step.isdigit():
                 value = value[int(step)] if isinstance(value, list) and int(step) < len(value) else None
             else:

@@ -3,7 +3,7 @@
 Thinking is signed, and must be sent back unchanged, block by block, before the calls that followed it. In a stream one
 block is open at a time.
 
-Source: https://docs.anthropic.com/en/api/messages
+CitedSource: https://docs.anthropic.com/en/api/messages
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class AnthropicMessages(ProviderApi):
         {"auto": "auto", "default": "standard_only"},
         compaction=server_compaction.ANTHROPIC,
     )
-    answer = ANSWER
+    _answer = ANSWER
     reader, writer = AnthropicStreamReader, AnthropicStreamWriter
     members = frozenset(("messages", "system", "tools", "tool_choice", "model", "stream"))
     defines_called_tools = True

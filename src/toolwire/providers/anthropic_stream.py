@@ -1,6 +1,6 @@
 """Streams of Anthropic Messages, and the parts that they share with whole answers: thinking, errors, token counts.
 
-Source: https://docs.anthropic.com/en/docs/build-with-claude/streaming
+CitedSource: https://docs.anthropic.com/en/docs/build-with-claude/streaming
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolwire.events import CallEnd, CallStart
-from toolwire.messages import CitationPart, OpaquePart, ReasoningPart, Source, Usage
+from toolwire.messages import CitationPart, CitedSource, OpaquePart, ReasoningPart, Usage
 from toolwire.providers.answer_shapes import AnswerShape, put_members
 from toolwire.providers.citations import own_item
 from toolwire.providers.content_blocks import BlockWriter
@@ -219,18 +219,18 @@ def add_citations(citations: Any, start: int, builder: ResponseBuilder) -> None:
     """Report the citations of a block of text that ends here to the builder."""
     for citation in citations or ():
         name = "document_title" if "document_title" in citation else "title"
-        source = Source(*(str(citation.get(member) or "") for member in ("url", name, "cited_text")))
+        source = CitedSource(*(str(citation.get(member) or "") for member in ("url", name, "cited_text")))
         extra = members_except(citation, _SOURCE, KIND)
         builder.add_citation(CitationPart((source,), start, builder.content_length, extra))
 
 
 def write_citations(part: CitationPart) -> Iterator[Json]:
     """Yield the citations of a block of text: one for each source that has an address, or that this API gave."""
-    own = own_item(part, KIND)
+    members = own_item(part, KIND)
     for source in part.sources:
-        if own is None and not source.url:
-            continue  # this API refers to a document by its number in the request, which other APIs do not tell
-        kind = own or {"type": _SEARCH_RESULT, "encrypted_index": ""}
+        if members is None and not source.url:
+            continue  # this API refers to a document by its number in the request, which other APIs do not have
+        kind = members or {"type": _SEARCH_RESULT, "encrypted_index": ""}
         is_document = str(kind.get("type")).startswith(_DOCUMENTS)
         url = {"url": source.url} if source.url else {}
         title = {"document_title" if is_document else "title": source.title or None}

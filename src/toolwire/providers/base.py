@@ -88,7 +88,6 @@ class ProviderApi(ABC):
         defines_called_tools: whether a request with earlier calls is refused if it offers no tools.
         separates_system: whether system messages are not part of the conversation, which may not be empty.
         begins_with_user: whether a conversation must not begin with a message of the model.
-        answer: the members of whole answers that are read.
         framing, reader, writer: classes with an instance for each stream. An API may override the methods instead.
     """
 
@@ -104,7 +103,7 @@ class ProviderApi(ABC):
     defines_called_tools: bool = False
     separates_system = begins_with_user = False
     _outputs: OutputSupport | None = None  # the structured outputs of the API
-    answer: AnswerShape
+    _answer: AnswerShape
     framing: Callable[[], Framing] = ServerSentEvents
     reader: Callable[[ResponseBuilder], FrameReader]
     writer: Callable[[Head, StreamEnd], EventWriter]
@@ -346,7 +345,7 @@ class ProviderApi(ABC):
             why = f"the body is not a response of {self.name}: {type(error).__name__} {error}"
             builder.add_problem("malformed", why, json_excerpt(data))
         else:
-            builder.add_unread(self.answer, data)
+            builder.add_unread(self._answer, data)
         if builder.empty:
             builder.fail(f"the body contains no answer of {self.name}", "malformed", json_excerpt(data))
         builder.finish()
@@ -416,9 +415,9 @@ class ProviderApi(ABC):
         except ProviderFailed as failure:
             yield self.write_error(str(failure))
             return
-        if notes is not None and written:  # a stream has what a whole answer has, and calls that were truncated
-            self.encode_response(replace(collect(written), incomplete=()), notes=(whole := Notes()))
-            notes.extend(note for note in whole if note not in notes)
+        if notes is not None and written:  # a stream has what a differences answer has, and calls that were truncated
+            self.encode_response(replace(collect(written), incomplete=()), notes=(differences := Notes()))
+            notes.extend(note for note in differences if note not in notes)
 
     def encode_stream_async(
         self, events: AsyncIterable[Event], **options: Unpack[StreamEncoding]

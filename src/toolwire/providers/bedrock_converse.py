@@ -2,7 +2,7 @@
 
 Bytes (images, redacted reasoning) are base64 text in JSON, but bytes in `boto3`; both are read.
 
-Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
+CitedSource: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class BedrockConverse(ProviderApi):
     _mark_form = "cachePoint"
     strict_dialect = PLAIN_ROOT
     divides_text = True
-    answer = ANSWER
+    _answer = ANSWER
     reader, writer = ConverseReader, ConverseWriter
     _settings = SettingMembers(
         {

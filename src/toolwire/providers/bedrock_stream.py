@@ -1,6 +1,6 @@
 """Streams of Bedrock's Converse, and the parts that they share with whole answers: reasoning, citations, token counts.
 
-Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
+CitedSource: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolwire.events import CallEnd, CallStart
-from toolwire.messages import CitationPart, OpaquePart, ReasoningPart, Source, Usage
+from toolwire.messages import CitationPart, CitedSource, OpaquePart, ReasoningPart, Usage
 from toolwire.providers.answer_shapes import AnswerShape
 from toolwire.providers.bedrock_media import KIND, as_base64
 from toolwire.providers.citations import own_item
@@ -183,7 +183,7 @@ def citation_part(citation: Mapping[str, Any], start: int, end: int) -> Citation
     location = citation.get("location")
     page = location.get("web") if isinstance(location, Mapping) else None
     url = str(page.get("url") or "") if isinstance(page, Mapping) else ""
-    source = Source(url, str(citation.get("title") or ""), "".join(quotes))
+    source = CitedSource(url, str(citation.get("title") or ""), "".join(quotes))
     rest = {name: value for name, value in citation.items() if name not in ("title", "sourceContent", "location")}
     if len(quotes) > 1:
         rest["sourceContent"] = citation["sourceContent"]

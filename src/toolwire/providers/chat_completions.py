@@ -122,7 +122,7 @@ class ChatCompletions(ChatMessages):
     kind = "openai_chat"
     names = WORD_64
     dialect: Dialect = JSON_SCHEMA
-    answer = ANSWER
+    _answer = ANSWER
     reader = ChatStreamReader
     message_members = MESSAGE
     members = frozenset(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolwire.messages import CitationPart, OpaquePart, Part, Source, TextPart
+from toolwire.messages import CitationPart, CitedSource, OpaquePart, Part, TextPart
 from toolwire.providers.message_parts import Json, members_except
 
 URL_CITATION = "url_citation"
@@ -32,27 +32,27 @@ def read_annotation(annotation: Mapping[str, Any], offset: int, kind: str) -> Ci
         offset: the beginning of the text in the answer, in code points.
         kind: the API.
     """
-    source = Source(_text(annotation.get("url")), _text(annotation.get("title")))
+    source = CitedSource(_text(annotation.get("url")), _text(annotation.get("title")))
     start, end = (place_of(annotation.get(name), offset) for name in ("start_index", "end_index"))
     return CitationPart((source,), start, end, members_except(annotation, _READ, kind))
 
 
 def write_annotation(part: CitationPart, offset: int, kind: str) -> Json | None:
     """Return the annotation for a citation with one source; None if it has no address and is not of this API."""
-    source = part.sources[0] if part.sources else Source()
-    own = part.extra.data if part.extra is not None and part.extra.provider == kind else None
-    if own is None and not source.url:
-        return None
-    members = {"url": source.url, "title": source.title} if source.url else {"title": source.title}
-    if own is not None:
-        members = {name: value for name, value in members.items() if value and value not in own.values()}
-    return {**(own or {"type": URL_CITATION}), **members, **range_in(part, offset, ("start_index", "end_index"))}
+    source = part.sources[0] if part.sources else CitedSource()
+    private = own_item(part, kind)
+    place = range_in(part, offset, ("start_index", "end_index"))
+    if private is None:
+        return {"type": URL_CITATION, "url": source.url, "title": source.title, **place} if source.url else None
+    members = {"url": source.url, "title": source.title}
+    members = {name: value for name, value in members.items() if value and value not in private.values()}
+    return {**private, **members, **place}
 
 
 def write_annotations(part: CitationPart, offset: int, kind: str) -> list[Json]:
     """Return the annotations for a citation: one for each of its sources that can be written."""
     each = (CitationPart((source,), part.start, part.end, part.extra) for source in part.sources)
-    return [written for one in each if (written := write_annotation(one, offset, kind)) is not None]
+    return [written for single in each if (written := write_annotation(single, offset, kind)) is not None]
 
 
 def content_of(parts: Iterable[Part]) -> str:

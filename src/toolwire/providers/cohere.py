@@ -3,7 +3,7 @@
 The model states its intention before it calls tools in a `tool_plan`, which is read as reasoning. Results are
 documents, so that the model can cite them. A stream consists of typed events, in which a call is an object, not a list.
 
-Source: https://docs.cohere.com/reference/chat
+CitedSource: https://docs.cohere.com/reference/chat
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any
 from toolwire.events import CallEnd, CallStart
 from toolwire.messages import (
     CitationPart,
+    CitedSource,
     OpaquePart,
     ParsedResponse,
     Part,
     ReasoningPart,
-    Source,
     TextPart,
     ToolCall,
     ToolResult,
@@ -202,7 +202,7 @@ class Cohere(ChatMessages):
         reasoning_effort.COHERE,
         parallel=False,
     )
-    answer = _ANSWER
+    _answer = _ANSWER
     reader, writer = _Reader, _Writer
     message_members = frozenset(("role", "content", "tool_plan", "tool_calls", "tool_call_id", "citations"))
     members = frozenset(("model", "messages", "tools", "tool_choice", "stream"))
@@ -409,24 +409,24 @@ def _add_citations(citations: Any, starts: Sequence[int], builder: ResponseBuild
         builder.add_citation(CitationPart(sources, start, end, members_except(citation, _PLACED, builder.api)))
 
 
-def _source(source: Mapping[str, Any]) -> Source:
+def _source(source: Mapping[str, Any]) -> CitedSource:
     document = source.get("document") or source.get("tool_output") or {}
     url, title = (str(document.get(name) or "") for name in ("url", "title"))
-    return Source(url, title, str(document.get("text") or document.get("snippet") or ""))
+    return CitedSource(url, title, str(document.get("text") or document.get("snippet") or ""))
 
 
 def _write_citation(part: CitationPart, offset: int, statement: str) -> Json:
-    own = own_item(part, "cohere")
-    if own is None:
+    members = own_item(part, "cohere")
+    if members is None:
         sources = [
             {"type": "document", "id": source.url or source.title, "document": _document(source)}
             for source in part.sources
         ]
-        own = {"text": statement, "sources": sources, "type": "TEXT_CONTENT"}
-    return {**range_in(part, offset, ("start", "end")), "sources": [], **own}
+        members = {"text": statement, "sources": sources, "type": "TEXT_CONTENT"}
+    return {**range_in(part, offset, ("start", "end")), "sources": [], **members}
 
 
-def _document(source: Source) -> Json:
+def _document(source: CitedSource) -> Json:
     members = {"url": source.url, "title": source.title, "text": source.quote}
     return {"id": source.url or source.title, **{name: value for name, value in members.items() if value}}
 

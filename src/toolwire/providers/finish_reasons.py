@@ -109,8 +109,8 @@ def read_reason(api: str, word: object) -> FinishReason | None:
 
 def is_own_word(api: str, word: object, reason: FinishReason) -> bool:
     """Return whether an answer has another word for its finish reason than the one that its API would get back."""
-    own = {_EXPLAINED, *(WORDS[api][known][0] for known in (_STOP, _CALLS, reason))}
-    return isinstance(word, str) and word != "" and word not in own
+    words = {_EXPLAINED, *(WORDS[api][other][0] for other in (_STOP, _CALLS, reason))}
+    return isinstance(word, str) and word != "" and word not in words
 
 
 def write_reason(api: str, reason: FinishReason) -> str:

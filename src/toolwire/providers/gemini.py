@@ -4,7 +4,7 @@ Roles are `user` and `model`; arguments and results are objects; the calls of a 
 results. A thought signature belongs to the part that it is on: in our values it is reasoning without text, directly
 before that part. The URL contains the model's name and whether to stream, so the body does not.
 
-Source: https://ai.google.dev/api/generate-content
+CitedSource: https://ai.google.dev/api/generate-content
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Gemini(ProviderApi):
     """
 
     kind = "gemini"
-    answer = ANSWER
+    _answer = ANSWER
     names = Alphabet(r"a-zA-Z0-9_.\-", 64, first="a-zA-Z_")
     _settings = SettingMembers(
         {
@@ -368,8 +368,8 @@ class Gemini(ProviderApi):
             if parts:
                 yield sse(answer_of(head, parts))
         last = answer_of(head, signer.rest() or [{"text": ""}], end.reason, end.usage)
-        own = OpaquePart(answer_item(end.members), self.kind)
-        last["candidates"][0] |= grounding_of((*cited, own))
+        members = OpaquePart(answer_item(end.members), self.kind)
+        last["candidates"][0] |= grounding_of((*cited, members))
         put_members(last, end.members)
         yield sse(last)
 

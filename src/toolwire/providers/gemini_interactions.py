@@ -2,7 +2,7 @@
 
 Each request contains the whole conversation, so `previous_interaction_id` is not needed; that of a client is kept.
 
-Source: https://ai.google.dev/api/interactions-api
+CitedSource: https://ai.google.dev/api/interactions-api
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class GeminiInteractions(ProviderApi):
     reader, writer = InteractionReader, InteractionWriter
     members = frozenset(("input", "system_instruction", "tools", "model", "stream"))
     separates_system = begins_with_user = True
-    answer = ANSWER
+    _answer = ANSWER
     _outputs = INTERACTIONS
 
     # -- requests ------------------------------------------------------------------------------------------------

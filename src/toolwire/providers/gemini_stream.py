@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from toolwire.messages import CitationPart, FinishReason, Part, ReasoningPart, Source, ToolCall, Usage
+from toolwire.messages import CitationPart, CitedSource, FinishReason, Part, ReasoningPart, ToolCall, Usage
 from toolwire.providers.answer_shapes import AnswerShape
 from toolwire.providers.citations import content_of
 from toolwire.providers.finish_reasons import read_reason, write_reason
@@ -250,9 +250,9 @@ class GeminiStreamReader:
             builder.add_problem("malformed", f"the model's call could not be read by its provider: {word}", raw)
 
 
-def _source(chunk: Json) -> Source:
+def _source(chunk: Json) -> CitedSource:
     page = camel(next((chunk[kind] for kind in ("web", "retrievedContext", "maps") if chunk.get(kind)), None))
-    return Source(*(str(page.get(name) or "") for name in ("uri", "title", "text")))
+    return CitedSource(*(str(page.get(name) or "") for name in ("uri", "title", "text")))
 
 
 def _range(segment: Json, content: str) -> tuple[int | None, int | None]:

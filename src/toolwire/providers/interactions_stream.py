@@ -1,6 +1,6 @@
 """Answers of Gemini's Interactions API, whole and streamed: steps, each of which is one call, thought or output.
 
-Source: https://ai.google.dev/gemini-api/docs/streaming
+CitedSource: https://ai.google.dev/gemini-api/docs/streaming
 """
 
 from __future__ import annotations

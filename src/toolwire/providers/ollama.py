@@ -77,7 +77,7 @@ class Ollama(ChatMessages):
     )
     message_members = frozenset(("role", "content", "thinking", "images", "tool_calls", "tool_name", "tool_call_id"))
     members = frozenset(("model", "messages", "tools", "stream"))
-    answer = AnswerShape(
+    _answer = AnswerShape(
         "done_reason",
         """
 : model created_at done done_reason message prompt_eval_count eval_count total_duration load_duration \
@@ -252,7 +252,7 @@ message.tool_calls[function]: id type function
 
         def read(frame: Frame) -> None:
             self.read_response(frame.value, builder)
-            builder.add_unread(self.answer, frame.value)
+            builder.add_unread(self._answer, frame.value)
 
         return read
 

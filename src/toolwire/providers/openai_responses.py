@@ -64,7 +64,7 @@ class OpenAIResponses(ProviderApi):
         reasoning_effort.RESPONSES,
         compaction=server_compaction.RESPONSES,
     )
-    answer = ANSWER
+    _answer = ANSWER
     reader, writer = OutputReader, ResponsesStreamWriter
     members = frozenset(("input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "model", "stream"))
 

@@ -1,6 +1,6 @@
 """Items and bodies of the Responses API, as whole answers and streams share them.
 
-Source: https://platform.openai.com/docs/api-reference/responses
+CitedSource: https://platform.openai.com/docs/api-reference/responses
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Streams of the Responses API, in both directions.
 
-Source: https://platform.openai.com/docs/api-reference/responses-streaming
+CitedSource: https://platform.openai.com/docs/api-reference/responses-streaming
 
 The content of an item may arrive three times: in deltas, in the item that is done, and in the response that is
 completed. Its first occurrence is read; later ones only add what is missing. Items are told apart by their id, else by

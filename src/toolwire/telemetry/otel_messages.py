@@ -1,6 +1,6 @@
 """Messages and tool definitions as JSON texts in the shape of the semantic conventions for generative AI.
 
-Source: github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai: gen-ai-input-messages.json,
+CitedSource: github.com/open-telemetry/semantic-conventions-genai, docs/gen-ai: gen-ai-input-messages.json,
 gen-ai-output-messages.json, gen-ai-system-instructions.json and gen-ai-tool-definitions.json.
 """
 

@@ -6,11 +6,11 @@ import pytest
 
 from toolwire import (
     CitationPart,
+    CitedSource,
     FinishReason,
     Message,
     Notes,
     ParsedResponse,
-    Source,
     TextPart,
     Usage,
     collect,
@@ -370,5 +370,5 @@ def test_sources_of_a_document_are_kept_by_the_api_that_can_find_it() -> None:
     body = anthropic({"type": "text", "text": "Yes.", "citations": [place]})
     assert translated("anthropic_messages", body, "anthropic_messages")[0]["content"] == body["content"]
     (part,) = citations(get_api("anthropic_messages").decode_response(body))
-    assert part.sources == (Source("", "Rules", "Rain"),)
+    assert part.sources == (CitedSource("", "Rules", "Rain"),)
     assert {"citation", "document_index"} <= words(translated("anthropic_messages", body, "openai_responses")[1])
