@@ -16,6 +16,7 @@ from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
     CallStart,
+    CitationReceived,
     ContentDelta,
     Event,
     Finish,
@@ -174,6 +175,8 @@ def _event(event: Event) -> Json:
             return {"kind": "usage", "text": text}
         case Finish(reason):
             return {"kind": "finish", "text": reason.value}
+        case CitationReceived(part):
+            return {"kind": "sources", "text": redact(", ".join(source.url or source.title for source in part.sources))}
         case OpaquePartReceived():
             return {"kind": "part of the provider", "text": ""}
 
