@@ -21,6 +21,10 @@ CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris", "days"
 def main() -> None:
     """Parse, stream, render and translate a call; run the command line; raise AssertionError on any difference."""
     assert Path(sys.prefix) in Path(toolwire.__file__).parents, f"imported from {toolwire.__file__}"
+    page = Path(toolwire.__file__).parent / "inspector" / "page"
+    for name in ("index.html", "app.js", "style.css", "preact.mjs", "preact.LICENSE.txt", "htm.mjs", "htm.LICENSE.txt"):
+        assert (page / name).stat().st_size, f"{name} of the inspector's page is empty"
+
     (call,) = toolwire.parse(CALL, tools=[get_weather]).tool_calls
     assert (call.name, call.arguments) == ("get_weather", {"city": "Paris", "days": 3})
 

@@ -77,7 +77,7 @@ def _run(configuration: Configuration, inspect: bool | None, path: Path | None =
 async def _serve(configuration: Configuration, inspect: bool | None, path: Path | None) -> None:
     table = configuration.gateway
     keys = tuple(key.strip() for key in os.environ.get(KEYS, "").split(",") if key.strip())
-    inspector = _inspector_options(table, inspect)
+    inspector = inspector_options(table, inspect)
     options = ServerOptions(
         table.host,
         table.port,
@@ -130,7 +130,7 @@ def _report(message: str) -> None:
     say(f"toolwire: {message}", "")
 
 
-def _inspector_options(table: GatewayTable, inspect: bool | None) -> InspectorOptions | None:
+def inspector_options(table: GatewayTable, inspect: bool | None) -> InspectorOptions | None:
     """Return what the inspector keeps, and its key; None for no inspector.
 
     Raises:
