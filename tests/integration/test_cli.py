@@ -204,6 +204,19 @@ def test_a_call_without_arguments_is_no_call_to_render(tools: str) -> None:
     assert 'needs "name" (text) and "arguments"' in fails(2, "render", "calls", tools, "--format", "hermes")
 
 
+def test_a_grammar_is_rendered_with_what_it_cannot_express(tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    steps = '{"steps": {"type": "integer", "multipleOf": 5}}'
+    path.write_text(f'{{"name": "move", "parameters": {{"type": "object", "properties": {steps}}}}}')
+    done = toolwire_cli("render", "grammar", str(path), "-f", "hermes", "--syntax", "gbnf", "--tool-choice", "required")
+    assert done.stdout.startswith("root ::= ")
+    assert "<tool_call>" in done.stdout
+    assert "move: /properties/steps/multipleOf has no effect" in done.stderr
+    assert "are for render grammar" in fails(2, "render", "definitions", str(path), "-f", "hermes", "--syntax", "gbnf")
+    assert "no tool 'other'" in fails(2, "render", "grammar", str(path), "-f", "hermes", "--tool-choice", "other")
+    assert "--constrain is auto or required" in fails(2, "ask", "x", "--constrain", "always")
+
+
 def test_standard_input_is_one_thing() -> None:
     assert "cannot be both" in fails(2, "parse", "--tools", "-", stdin="[]")
 
@@ -212,7 +225,10 @@ def test_bad_usage_and_missing_files(tmp_path: Path) -> None:
     assert "No such option: --bogus (`toolwire parse --help` says more)" in fails(2, "parse", "--bogus")
     assert "Missing argument 'question' (`toolwire ask --help` says more)" in fails(2, "ask")
     wrong = fails(2, "render", "cals", "--format", "hermes")
-    assert "Invalid value for 'subject': 'cals' is not one of 'definitions', 'calls', 'results'; did you mean" in wrong
+    assert (
+        "Invalid value for 'subject': 'cals' is not one of 'definitions', 'calls', 'results', 'grammar'; did you mean"
+        in wrong
+    )
     assert "did you mean calls? (`toolwire render --help` says more)" in wrong
     assert "Did you mean" in fails(2, "pars")
     assert "cannot read missing.txt: No such file" in fails(2, "parse", "missing.txt")

@@ -180,3 +180,14 @@ def test_engines_accept_whatever_a_grammar_offers(wire: WireFormat, name: str, s
         assert real.match(auto, text, syntax).complete, text
 
     check()
+
+
+@pytest.mark.parametrize("wire", WITH_CALLS)
+def test_text_may_follow_calls_only_where_that_is_asked_for(wire: WireFormat) -> None:
+    real = engine("llama.cpp")
+    text = render(wire, [ToolCall("get_weather", {"city": "Paris"}), ToolCall("ping")])
+    for tool_choice in ("auto", "required"):
+        followed = grammar(TOOLS, format=wire, tool_choice=tool_choice, syntax="gbnf", text_after=True).text
+        assert real.match(followed, text, "gbnf").complete
+        assert real.match(followed, f"{text}\nIt rains.", "gbnf").complete
+    assert not real.match(written(wire, "gbnf", "required"), f"{text}\nIt rains.", "gbnf").complete

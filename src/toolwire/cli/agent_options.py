@@ -56,6 +56,12 @@ class AgentOptions:
             help="intent: offer a tool that changes something only if the words of the task ask for a change."
         ),
     ] = None
+    constrain: Annotated[
+        str | None,
+        typer.Option(
+            help="auto: a local model can write no malformed call; required: nothing but calls; by default, anything."
+        ),
+    ] = None
     policy: PolicyFile = None
     yes: Approve = False
     config: Annotated[
@@ -80,6 +86,12 @@ class AgentOptions:
         """True if the options name a model on another machine."""
         return self.api is not None or self.base_url is not None
 
+    def _validate_constraint(self) -> None:
+        if self.constrain not in (None, "auto", "required"):
+            raise CliError(f"--constrain is auto or required, not {self.constrain!r}")
+        if self.constrain is not None and (self.remote or self.config is not None):
+            raise CliError("--constrain is for a model on this machine, without --api, --base-url or --config")
+
     def validate(self) -> AgentOptions:
         """Return these options if they can be combined.
 
@@ -96,6 +108,7 @@ class AgentOptions:
                 get_format(self.format)
         if self.tier is not None:
             tier_of(self.tier)
+        self._validate_constraint()
         if self.gate not in (None, INTENT):
             raise CliError(f"--gate is {INTENT} or is left out, not {self.gate!r}")
         if self.gate is not None and self.config is not None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import toolwire
-from toolwire.cli.console import CliError, write_raw
+from toolwire.cli.console import CliError, say, write_raw
 from toolwire.cli.input_files import display_name, loads, read_json, read_tools
 from toolwire.messages import ToolCall, ToolResult
 
@@ -20,6 +20,8 @@ toolwire render definitions tools.json --format hermes
 toolwire render calls calls.json --format forge_xml --tools tools.json
 
 toolwire render results results.json --format anthropic_xml
+
+toolwire render grammar tools.json --format hermes --syntax gbnf
 
 A definition is `{"name": ..., "description": ..., "parameters": {...}}`, or has the shape of OpenAI, Anthropic or MCP.
 A call is `{"name": ..., "arguments": {...}}`. A result is `{"tool_name": ..., "call_id": ..., "result": ...}`, or has
@@ -32,6 +34,16 @@ class Subject(StrEnum):
     DEFINITIONS = "definitions"
     CALLS = "calls"
     RESULTS = "results"
+    GRAMMAR = "grammar"
+
+
+class SyntaxOption(StrEnum):
+    """The language of a grammar."""
+
+    LARK = "lark"
+    GBNF = "gbnf"
+    STRUCTURAL_TAG = "structural_tag"
+    JSON_SCHEMA = "json_schema"
 
 
 def render(
@@ -39,8 +51,14 @@ def render(
     file: Annotated[str, typer.Argument(help="A JSON file; - is standard input.")],
     format: Annotated[str, typer.Option("--format", "-f", help="Wire format; `toolwire formats` lists them.")],
     tools: Annotated[str | None, typer.Option(help="A JSON file with the definitions of the called tools.")] = None,
+    syntax: Annotated[SyntaxOption | None, typer.Option(help="The language of a grammar; lark by default.")] = None,
+    tool_choice: Annotated[
+        str | None, typer.Option(help="auto, required, none or a tool's name, for a grammar; auto by default.")
+    ] = None,
 ) -> None:
-    """Write definitions, calls or results as a model expects them."""
+    """Write definitions, calls or results as a model expects them, or the grammar of its calls."""
+    if subject is not Subject.GRAMMAR and (syntax is not None or tool_choice is not None):
+        raise CliError("--syntax and --tool-choice are for render grammar")
     toolwire.get_format(format)
     match subject:
         case Subject.DEFINITIONS:
@@ -52,7 +70,23 @@ def render(
             text = toolwire.render_results(
                 [_result(value, display_name(file)) for value in _objects(file)], format=format
             )
+        case Subject.GRAMMAR:
+            text = _grammar(file, format, syntax or SyntaxOption.LARK, tool_choice or "auto")
     write_raw(text if text.endswith("\n") else text + "\n")
+
+
+def _grammar(file: str, format: str, syntax: SyntaxOption, tool_choice: str) -> str:
+    """Return a grammar; what it offers beyond the schemas is reported on standard error."""
+    names: dict[SyntaxOption, toolwire.GrammarSyntax] = {
+        SyntaxOption.LARK: "lark",
+        SyntaxOption.GBNF: "gbnf",
+        SyntaxOption.STRUCTURAL_TAG: "structural_tag",
+        SyntaxOption.JSON_SCHEMA: "json_schema",
+    }
+    written = toolwire.grammar(read_tools(file), format=format, syntax=names[syntax], tool_choice=tool_choice)
+    for reason in written.widened:
+        say(f"toolwire: {reason}")
+    return written.text
 
 
 def _objects(file: str) -> list[Mapping[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, assert_never
 
 from toolwire._surface import check_type
@@ -51,6 +51,7 @@ def grammar(
     reasoning: GrammarReasoning = "none",
     syntax: GrammarSyntax = "lark",
     primed: str | None = None,
+    text_after: bool = False,
 ) -> Grammar:
     """Return the grammar of a message in which a model may call tools.
 
@@ -63,6 +64,7 @@ def grammar(
         reasoning: "none", "allowed" (it may come before everything else), or "open" (the prompt has begun it).
         syntax: the language of the grammar.
         primed: the end of the prompt that is part of the text; by default the end of the format's own template.
+        text_after: text may follow the calls, for a reader that stops the model there; else nothing may.
 
     Raises:
         UnknownFormat: no such format.
@@ -82,6 +84,10 @@ def grammar(
         reasoning=reasoning,
         primed=wire.primed if primed is None else primed,
     )
+    if text_after:
+        message = replace(
+            message, calls=message.with_text_after(message.calls), openers=message.openers_with_text_after
+        )
     match syntax:
         case "lark":
             text = write_lark(message.root, message.rules)

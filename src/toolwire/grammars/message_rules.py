@@ -72,6 +72,19 @@ class MessageRules:
         message = sequence(text.pieces(), choice([*ends, Lexeme(text.rest)]))
         return sequence(self.reasoning, self._primed(message))
 
+    def with_text_after(self, calls: Expression) -> Expression:
+        """Return calls that text may follow, which begins with a blank or a letter and contains no further call."""
+        if calls == NOTHING:
+            return calls
+        start = chars_except("<[{(`,;|")
+        text = prose(tuple(self.openers), self.banned).text
+        return sequence(calls, optional(Lexeme(sequence(start, text))))
+
+    @property
+    def openers_with_text_after(self) -> dict[str, Expression]:
+        """The openers of calls that text may follow."""
+        return {opener: self.with_text_after(rest) for opener, rest in self.openers.items()}
+
     @property
     def primed_calls(self) -> Expression:
         """The calls, without the end of the prompt."""

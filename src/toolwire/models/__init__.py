@@ -12,6 +12,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "models.backends": (
             "ApiBackend Attempt Backend Source StreamOptions TextBackend Writer client_source local_source"
         ),
+        "models.constraints": "Constraint GrammarServer",
         "models.model_group": "CircuitBreaker Failure Fallback Route",
         "models.local.model_files": "locate open_model",
         "models.local.runtime": "LocalModel",

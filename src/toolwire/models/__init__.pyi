@@ -16,6 +16,8 @@ from toolwire.models.backends import TextBackend as TextBackend
 from toolwire.models.backends import Writer as Writer
 from toolwire.models.backends import client_source as client_source
 from toolwire.models.backends import local_source as local_source
+from toolwire.models.constraints import Constraint as Constraint
+from toolwire.models.constraints import GrammarServer as GrammarServer
 from toolwire.models.local.model_files import locate as locate
 from toolwire.models.local.model_files import open_model as open_model
 from toolwire.models.local.runtime import LocalModel as LocalModel
@@ -39,10 +41,12 @@ __all__ = [
     "Backend",
     "CircuitBreaker",
     "Client",
+    "Constraint",
     "Effort",
     "ExtractOptions",
     "Failure",
     "Fallback",
+    "GrammarServer",
     "HttpAnswer",
     "HttpRequest",
     "HttpTransport",

@@ -19,6 +19,7 @@ from toolwire._surface import check_type, wrong_type
 from toolwire.errors import DefinitionError, ProviderError, RenderError, ToolwireError
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted, replay
 from toolwire.messages import FilePart, FinishReason, ImagePart, Message, Part, TextPart, ToolCall, ToolResult, Usage
+from toolwire.models.constraints import ConstrainedSource, Constraint
 from toolwire.providers.file_parts import in_words
 from toolwire.providers.model_settings import SETTINGS, ModelOptions, ModelSettings, RequestAdditions
 from toolwire.providers.request import ChatRequest, Notes, group_results, result_texts
@@ -200,6 +201,9 @@ class TextBackend:
         reads: the format in which its calls are parsed, "auto" for any; "" for `format`.
         results: the format of results; "" for `format`.
         babble: characters of prose after a complete call at which the model is stopped; None for never.
+
+    Attributes:
+        constraint: the grammar under which the model writes; None for none; may be set later.
     """
 
     def __init__(
@@ -223,6 +227,7 @@ class TextBackend:
         self._reads = reads or format
         self._results = results or format
         self._babble = babble
+        self.constraint: Constraint | None = None
 
     def _keywords_of(self, request: ChatRequest, options: StreamOptions) -> dict[str, Any]:
         """Return the keywords for the model; note settings that it does not take."""
@@ -249,15 +254,16 @@ class TextBackend:
             results=result_texts(request.messages),
         )
         end = Finish(FinishReason.STOP)
-        has_called, trailing = False, 0
+        has_called, has_usage, trailing, written = False, False, 0, 0
         raw = options.raw_text
         prompt = text_messages(
             request.messages, format=self.format, tools=tools, results=self._results, memo=options.memo
         )
         if options.prompt is not None:
             options.prompt.extend(prompt)
-        has_usage, written = False, 0
-        async with aclosing(self._source(prompt, **self._keywords_of(request, options))) as pieces:
+        target = ConstrainedSource(self._source, self._takes, self.format, self.constraint)
+        written_text = target.stream(prompt, request, self._keywords_of(request, options), options.notes)
+        async with aclosing(written_text) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Finish):
                     end = piece

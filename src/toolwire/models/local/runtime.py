@@ -82,6 +82,7 @@ class LocalModel:
         top_k: int | None = None,
         stop: Sequence[str] = (),
         seed: int | None = None,
+        grammar: str = "",
     ) -> Generator[str | Finish]:
         """Yield the answer's text as it is written, then one `Finish`.
 
@@ -96,6 +97,7 @@ class LocalModel:
             top_k: the number of most probable tokens that sampling is limited to; None for the runtime's default.
             stop: texts that end the answer.
             seed: makes sampling repeatable; None for another answer each time.
+            grammar: a grammar in GBNF that the answer follows; "" for none.
 
         Raises:
             ProviderError: the runtime refused or failed, for example because the conversation is too long for the
@@ -107,7 +109,13 @@ class LocalModel:
             "max_tokens": max_tokens,
             "temperature": temperature,
         }
-        optional = {"top_p": top_p, "top_k": top_k, "stop": list(stop) or None, "seed": seed}
+        optional = {
+            "top_p": top_p,
+            "top_k": top_k,
+            "stop": list(stop) or None,
+            "seed": seed,
+            "grammar": grammar or None,
+        }
         request |= {name: value for name, value in optional.items() if value is not None}
         call = _Call(self._server, request)
         call.start()

@@ -1,0 +1,127 @@
+"""Tests of constraints: grammars in the requests of text models, and servers that refuse them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+
+import toolwire
+from toolwire.errors import DefinitionError, ProviderError
+from toolwire.events import ContentDelta, Event, Finish
+from toolwire.messages import FinishReason, Message, TextPart
+from toolwire.models.backends import StreamOptions, TextBackend
+from toolwire.models.constraints import Constraint
+from toolwire.providers.request import ChatRequest, Notes, ToolChoice
+from toolwire.tools import ToolDefinition
+
+TOOL = ToolDefinition("ping", parameters={"type": "object", "properties": {"host": {"type": "string"}}})
+OTHER = ToolDefinition("pong", parameters={"type": "object", "properties": {}})
+
+
+class Recorded:
+    """A text model that records the keywords of each request, and refuses the first ones."""
+
+    def __init__(self, *errors: ProviderError) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self._errors = list(errors)
+
+    async def direct(self, messages: list[Message], *, grammar: str = "") -> AsyncGenerator[Event]:
+        async for event in self._answer({"grammar": grammar}):
+            yield event
+
+    async def served(
+        self, messages: list[Message], *, extra_body: dict[str, Any] | None = None
+    ) -> AsyncGenerator[Event]:
+        async for event in self._answer(extra_body or {}):
+            yield event
+
+    async def _answer(self, request: dict[str, Any]) -> AsyncGenerator[Event]:
+        self.requests.append(request)
+        if self._errors:
+            raise self._errors.pop(0)
+        yield ContentDelta("Hello.")
+        yield Finish(FinishReason.STOP)
+
+
+def ask(backend: TextBackend, **request: Any) -> tuple[str, Notes]:
+    """Return the text of an answer, and the notes of its request."""
+    notes = Notes()
+
+    async def run() -> toolwire.ParsedResponse:
+        chat = ChatRequest([Message("user", (TextPart("Hi"),))], tools=(TOOL, OTHER), **request)
+        return toolwire.collect([event async for event in backend.stream(chat, StreamOptions(notes=notes))])
+
+    return asyncio.run(run()).content, notes
+
+
+def constrained(source: Any, constraint: Constraint) -> TextBackend:
+    backend = TextBackend(source, format="hermes", model="m")
+    backend.constraint = constraint
+    return backend
+
+
+def test_a_model_in_this_process_gets_the_grammar_of_its_format() -> None:
+    model = Recorded()
+    assert ask(constrained(model.direct, Constraint()))[0] == "Hello."
+    expected = toolwire.grammar([TOOL, OTHER], format="hermes", syntax="gbnf", text_after=True).text
+    assert model.requests == [{"grammar": expected}]
+
+
+def test_the_mode_and_the_tool_choice_decide_what_the_grammar_requires() -> None:
+    model = Recorded()
+    ask(constrained(model.direct, Constraint("required")))
+    ask(constrained(model.direct, Constraint()), tool_choice=ToolChoice("required", ("ping",)))
+    ask(constrained(model.direct, Constraint()), tool_choice=ToolChoice("none"))
+    both, named, none = (request["grammar"] for request in model.requests)
+    assert (
+        both
+        == toolwire.grammar([TOOL, OTHER], format="hermes", tool_choice="required", syntax="gbnf", text_after=True).text
+    )
+    assert "ping" in named
+    assert "pong" not in named
+    assert none == ""
+
+
+@pytest.mark.parametrize(
+    ("server", "path"),
+    [("llama.cpp", ("grammar",)), ("vllm", ("structured_outputs", "structural_tag")), ("sglang", ("ebnf",))],
+)
+def test_a_server_gets_the_grammar_in_its_own_field(server: Any, path: tuple[str, ...]) -> None:
+    model = Recorded()
+    ask(constrained(model.served, Constraint(server=server)))
+    value: Any = model.requests[0]
+    for key in path:
+        value = value[key]
+    assert "ping" in value
+
+
+def test_an_answer_is_asked_for_again_where_the_server_refuses_the_grammar() -> None:
+    model = Recorded(ProviderError("failed to parse grammar", status=400))
+    text, notes = ask(constrained(model.served, Constraint(server="llama.cpp")))
+    assert text == "Hello."
+    assert [bool(request) for request in model.requests] == [True, False]
+    assert "failed to parse grammar" in next(note for note in notes if note.where == "constrain").message
+
+
+def test_other_errors_are_raised_as_they_are() -> None:
+    model = Recorded(ProviderError("overloaded", status=503))
+    with pytest.raises(ProviderError, match="overloaded"):
+        ask(constrained(model.served, Constraint(server="llama.cpp")))
+    assert len(model.requests) == 1
+
+
+def test_a_model_that_takes_no_grammar_answers_without_one_and_says_so() -> None:
+    model = Recorded()
+    _, notes = ask(constrained(model.served, Constraint()))
+    assert model.requests == [{}]
+    assert [note.where for note in notes] == ["constrain"]
+
+
+def test_unknown_modes_and_servers_are_refused() -> None:
+    with pytest.raises(DefinitionError, match="auto or required"):
+        Constraint("always")  # type: ignore[arg-type]
+    with pytest.raises(DefinitionError, match=r"llama\.cpp, vllm, sglang"):
+        Constraint(server="other")  # type: ignore[arg-type]
