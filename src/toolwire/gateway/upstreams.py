@@ -34,18 +34,29 @@ class _BackendRequest:
     Args:
         question: the question.
         kind: the kind of the backend's API; "" for a model that reads text alone.
+        text_format: the format in which calls in the text of the answer are read; None for none.
 
     Attributes:
         request: the request for the backend.
         attempt: records the answer for the inspector; None if it is off.
     """
 
-    def __init__(self, question: Question, kind: str) -> None:
+    def __init__(self, question: Question, kind: str, text_format: str | None = None) -> None:
         self.question = question
+        self.text_format = text_format
         self.attempt: BackendAttempt | None = None
         is_same = question.client_api.api.kind == kind
         self._tools = None if is_same else ClientTools(question.request, question.notes)
         self.request = question.request if self._tools is None else self._tools.request
+
+    def text_options(self) -> ParseOptions:
+        """Return the options for reading calls in the text of the answer."""
+        return {
+            "format": self.text_format or AUTO,
+            "tools": self.request.tools,
+            "id_seed": self.question.id,
+            "results": result_texts(self.request.messages),
+        }
 
     def restore(self, events: Sequence[Event]) -> Sequence[Event]:
         """Return the events of the backend's answer with calls in the client's own form."""
@@ -82,17 +93,14 @@ class ApiUpstream:
         """See `Upstream`."""
         return published_prices_at(self._client.price_provider, self._model or model)
 
-    def passes_on(self, question: Question) -> bool:
-        """Return whether the answer can be passed on as it is."""
-        return question.client_api.api.kind == self._client.api.kind and self._text_format(question) is None
-
     @asynccontextmanager
     async def open(self, question: Question) -> AsyncGenerator[Answer]:
         """See `Upstream`."""
         model = self._model or question.model
-        passed = self.passes_on(question)
+        text_format = self._text_format(question)
+        passed = question.client_api.api.kind == self._client.api.kind and text_format is None
         try:
-            backend_request = _BackendRequest(question, self._client.api.kind)
+            backend_request = _BackendRequest(question, self._client.api.kind, text_format)
             if passed:
                 body = {**question.body, "model": model} if "model" in question.body else question.body
             else:
@@ -103,8 +111,7 @@ class ApiUpstream:
             raise GatewayFailure(INVALID, str(error)) from error
         attempt: BackendAttempt | None = None
         if question.exchange is not None:
-            text_format = self._text_format(question) or ""
-            attempt = question.exchange.attempt(self.name, self._client.api.name, model, text_format, body)
+            attempt = question.exchange.attempt(self.name, self._client.api.name, model, text_format or "", body)
             backend_request.attempt = attempt
         try:
             async with self._client.open(
@@ -124,8 +131,8 @@ class ApiUpstream:
             raise GatewayFailure(UNREACHABLE, f"{self.name}: {error}") from error
 
     async def _streamed(self, answer: HttpAnswer, backend_request: _BackendRequest) -> AsyncIterator[Sequence[Event]]:
-        reads_text = self._text_format(backend_request.question) is not None
-        reader = AnswerReader(self._client.api, reads_text=reads_text, **self._text_options(backend_request))
+        reads_text = backend_request.text_format is not None
+        reader = AnswerReader(self._client.api, reads_text=reads_text, **backend_request.text_options())
         attempt = backend_request.attempt
         async for piece in limited(answer.body, MAX_STREAM, answer.status):
             events = reader.feed(piece)
@@ -149,8 +156,8 @@ class ApiUpstream:
             data, tools=backend_request.request.tools, id_seed=backend_request.question.id
         )
         events = replay(response)
-        if self._text_format(backend_request.question) is not None:
-            events = merge_text(events, **self._text_options(backend_request))
+        if backend_request.text_format is not None:
+            events = merge_text(events, **backend_request.text_options())
         restored = list(backend_request.restore(list(events)))
         if backend_request.attempt is not None:
             backend_request.attempt.arrived(body, restored)
@@ -166,14 +173,6 @@ class ApiUpstream:
         if model_profile.known:
             return model_profile.text_format
         return None if self._client.price_provider else AUTO
-
-    def _text_options(self, backend_request: _BackendRequest) -> ParseOptions:
-        return {
-            "format": self._text_format(backend_request.question) or AUTO,
-            "tools": backend_request.request.tools,
-            "id_seed": backend_request.question.id,
-            "results": result_texts(backend_request.request.messages),
-        }
 
     async def _refused(self, answer: HttpAnswer) -> GatewayFailure:
         body = await beginning(answer.body, MAX_ERROR_BODY)
