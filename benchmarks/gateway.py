@@ -380,7 +380,7 @@ async def fuzz(gateway: Target, direct: Target, options: argparse.Namespace) -> 
             at = rng.randrange(len(data))
             data = data[:at] + os.urandom(rng.randint(0, 4)) + data[at + rng.randint(0, 4) :]
         async with waiting:
-            reply = await send(gateway.port, path, data)
+            reply = await send(gateway.port, path, data, leaves_after=LIMIT)
         statuses[reply.status] += 1
         if reply.status in (0, 500):
             failed.append(f"{path} {data[:500]!r}")
