@@ -198,15 +198,12 @@ class FormatDetector:
         return self._take()
 
     def _hides_calls(self, text: str) -> bool:
-        options = replace(self._probing, deltas=False, fences=False)
-        for wire in self._merged.formats:
-            if wire.markers:
-                reader = MessageReader(wire, options)
-                reader.feed(text)
-                reader.finish()
-                if reader.complete_calls:
-                    return True
-        return False
+        merged = self._merged
+        marked = _prepared.get(lambda: tuple(wire for wire in merged.formats if wire.markers), (merged,), "marked")
+        reader = FormatDetector(marked, replace(self._probing, deltas=False, fences=False))
+        reader.feed(text)
+        reader.finish()
+        return reader.complete_calls > 0
 
     def _take(self) -> Sequence[Event]:
         if not self._events:
