@@ -423,6 +423,41 @@ def test_design_2_a_link_that_turns_after_the_yes_is_not_followed(root: Path) ->
         assert (root / "other" / "same").read_text() == "two"
 
 
+@pytest.mark.parametrize("change", ["directory", "program", "search path", "variable"])
+def test_design_2_a_command_is_bound_to_its_directory_program_and_environment(
+    root: Path, change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("first", "second", "work"):
+        (root / name).mkdir()
+        (root / name / "greet").write_text(f"#!/bin/sh\necho {name}\n")
+        (root / name / "greet").chmod(0o755)
+    path = os.environ["PATH"]
+    monkeypatch.setenv("PATH", f"{root / 'first'}:{path}")
+    monkeypatch.setenv("LANG", "C")
+
+    class Changing(Seen):
+        async def __call__(self, approval: Approval) -> bool:
+            match change:
+                case "directory":
+                    (root / "work").rename(root / "before")
+                    (root / "work").mkdir()
+                case "program":
+                    (root / "first" / "greet").write_text("#!/bin/sh\necho something else\n")
+                case "search path":
+                    monkeypatch.setenv("PATH", f"{root / 'second'}:{path}")
+                case "variable":
+                    monkeypatch.setenv("LANG", "C.UTF-8")
+            return await super().__call__(approval)
+
+    call = ToolCall("execute_command", {"command": ["greet"], "cwd": "work"}, "1")
+    (unchanged,) = execute(root, call)
+    assert unchanged.text == "first\n(exit status 0)"
+    seen = Changing()
+    (result,) = execute(root, call, seen=seen)
+    assert "since this was approved, so nothing was run" in (result.error or "")
+    assert seen.approvals[0].preview.startswith(f"(the program is {root.resolve() / 'first' / 'greet'}, in a directory")
+
+
 @pytest.mark.need(29)
 @pytest.mark.parametrize(
     ("name", "arguments"),

@@ -10,10 +10,14 @@ sandboxed, so it should need approval, or a rule should allow it.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
+import shutil
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -90,12 +94,13 @@ class Commands:
         settings = self._settings
         argv, _ = self._argv(command)
         limit = self._limit(seconds)
-        env = processes.environment(*settings.passed_on) | QUIET | dict(settings.environment)
-        env["PATH"] = processes.absolute_path(env.get("PATH", os.defpath))
+        env = self._environment()
         previewed = self._shown.take([command, cwd])
         with self._roots.directory(cwd) as directory:
-            if previewed is not None and previewed != real_path(directory):
-                raise ToolError(f"{cwd} leads elsewhere since this was approved, so nothing was run")
+            if previewed is not None and (changed := _difference(previewed, _state(argv[0], directory, env))):
+                raise ToolError(
+                    f"{changed.format(cwd=cwd, program=argv[0])} since this was approved, so nothing was run"
+                )
             ended = await processes.run(
                 argv, directory=directory, env=env, seconds=limit, max_output=settings.output, ask_first=True
             )
@@ -111,13 +116,32 @@ class Commands:
         argv, by_shell = self._argv(arguments["command"])
         cwd, limit = arguments.get("cwd", "."), self._limit(arguments.get("seconds", 0))
         with self._roots.directory(cwd) as directory:
-            target = real_path(directory)
-            self._shown.put([arguments["command"], cwd], target)
-            note = link_note(self._roots, cwd, target)
+            env = self._environment()
+            self._shown.put([arguments["command"], cwd], json.dumps(_state(argv[0], directory, env)))
+            note = link_note(self._roots, cwd, real_path(directory)) + self._program_note(argv[0], env)
             action = "have a shell run this" if by_shell else "run"
             return (
                 f"{note}{action} in {escape_invisible(cwd)}, for at most {limit:g} seconds:\n{previews.command(argv)}"
             )
+
+    def _environment(self) -> dict[str, str]:
+        """Return the whole environment of a command."""
+        from toolwire.runtime import processes  # here, because it brings asyncio with it
+
+        env = processes.environment(*self._settings.passed_on) | QUIET | dict(self._settings.environment)
+        env["PATH"] = processes.absolute_path(env.get("PATH", os.defpath))
+        return env
+
+    def _program_note(self, program: str, env: Mapping[str, str]) -> str:
+        """Return a line that says where a program is, if it is where calls can write; else ""."""
+        found = None if "/" in program else shutil.which(program, path=env["PATH"])
+        if found is None:
+            return ""
+        try:
+            self._roots.inside(os.path.realpath(found))
+        except ToolError:
+            return ""
+        return f"(the program is {previews.path_name(os.path.realpath(found))}, in a directory that tools may change)\n"
 
     def _limit(self, seconds: float) -> float:
         if not 0 <= seconds <= self._settings.most_seconds:
@@ -140,6 +164,37 @@ class Commands:
         if any("\0" in word for word in command):
             raise ToolError("a word of the command has a null character")
         return list(command), False
+
+
+_CHANGES = {
+    "path": "{cwd} leads elsewhere",
+    "directory": "{cwd} is another directory",
+    "program": "the program {program} has changed",
+    "environment": "the environment of commands has changed",
+}
+
+
+def _state(program: str, directory: int, env: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a preview shows a command to depend on: its directory, its program and its environment."""
+    place = os.fstat(directory)
+    found = program if "/" in program else shutil.which(program, path=env["PATH"])
+    identity: list[Any] = []
+    with suppress(OSError, ValueError):  # there is no such program: running it says so
+        if found is not None:
+            file = os.stat(found, dir_fd=directory)
+            identity = [found, file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns]
+    return {
+        "path": real_path(directory),
+        "directory": [place.st_dev, place.st_ino],
+        "program": identity,
+        "environment": hashlib.sha256(json.dumps(sorted(env.items())).encode()).hexdigest(),
+    }
+
+
+def _difference(previewed: str, state: Mapping[str, Any]) -> str:
+    """Return what has changed since a preview, as the beginning of a sentence; "" for nothing."""
+    before = json.loads(previewed)
+    return next((words for name, words in _CHANGES.items() if before[name] != state[name]), "")
 
 
 def words(text: str) -> list[str]:
