@@ -359,7 +359,9 @@ def test_connections_that_send_nothing_do_not_lock_the_owner_out(monkeypatch: py
     async def main() -> None:
         async with serving(McpService(registry())) as at, web() as raw:
             port = int(host(at).rpartition(":")[2])
-            silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(40)]
+            # At once, so that the server makes several before those that it closes are gone.
+            sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(40)]
+            silent = [await asyncio.open_connection(sock=connected) for connected in sockets]
             answer = await raw.post(at.url, headers=headers(at), json=INITIALIZE)
             assert answer.status_code == 200
             for _, writer in silent:

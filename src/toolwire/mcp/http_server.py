@@ -156,6 +156,8 @@ class _DeadlineProtocol(H11Protocol):
         self._start_deadline()
         # Connections that send nothing need no token. Without this, a crowd of them would lock out the owner.
         silent = [other for other in self.connections if isinstance(other, _DeadlineProtocol) and other.is_silent]
+        # Several connections may be made before those that were closed are gone: each has to close another one.
+        silent = [other for other in silent if not other.transport.is_closing()]
         if len(silent) > MAX_SILENT:
             min(silent, key=_DeadlineProtocol.order_of_closing).transport.abort()
 
