@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from toolwire._surface import check_type
 from toolwire.errors import DefinitionError, UnknownFormat
+from toolwire.text.escape import escape_invisible
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.wire.formats import FORMATS
 from toolwire.wire.syntax import WireFormat
@@ -38,8 +39,9 @@ def _index(formats: Iterable[WireFormat]) -> dict[str, WireFormat]:
 _IMPORT_ERRORS = (
     *(ImportError, AttributeError, DefinitionError, ValueError, TypeError, RuntimeError, LookupError, OSError),
     *(SyntaxError, ArithmeticError, AssertionError, NameError, MemoryError, EOFError, BufferError, ReferenceError),
+    SystemExit,
 )
-"""Errors of a module of another package while it is imported: all that are not meant to end the program."""
+"""Errors of a module of another package while it is imported; it may not end the program either."""
 
 
 @lru_cache(maxsize=1)
@@ -59,7 +61,7 @@ def all_formats() -> tuple[WireFormat, ...]:
             wire = point.load()
         except _IMPORT_ERRORS as error:
             # One broken package must not disable the others.
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            reason = escape_invisible(" ".join(f"{type(error).__name__}: {error}".split()))
             warnings.warn(f"the wire format {point.name!r} of {point.value} cannot be loaded: {reason}", stacklevel=2)
             continue
         if not isinstance(wire, WireFormat):

@@ -72,6 +72,15 @@ def test_such_a_format_reads_and_is_suggested(install: Install) -> None:
     assert "our_format" in caught.value.suggestions
 
 
+def test_a_package_that_ends_the_program_does_not_end_it(install: Install) -> None:
+    own = formats()
+    install(broken="raise SystemExit('\\x1b[2J')", entry=format_source("our_format"))
+    with pytest.warns(UserWarning) as caught:
+        assert [wire.name for wire in all_formats()] == [*own, "our_format"]
+    (warning,) = caught
+    assert str(warning.message).endswith("cannot be loaded: SystemExit: \\x1b[2J")
+
+
 def test_a_package_that_cannot_be_imported_does_not_disable_the_others(install: Install) -> None:
     own = formats()
     install(broken="raise RuntimeError('no\\n  library')", entry=format_source("our_format"))
