@@ -583,17 +583,23 @@ def test_extra_2_invisible_text_does_not_reach_models(tmp_path: Path) -> None:
 
 def test_extra_4_huge_and_deep_definitions_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(definitions, "MAX_TOOLS", 50)
-    deep: dict[str, Any] = {"type": "object"}
-    for _ in range(80):
-        deep = {"type": "object", "properties": {"a": deep}}
+
+    def nested(depth: int) -> dict[str, Any]:
+        schema: dict[str, Any] = {"type": "object"}
+        for _ in range(depth):
+            schema = {"type": "object", "properties": {"a": schema}}
+        return schema
+
     wide = {"type": "object", "properties": {f"p{at}": {"type": "string"} for at in range(20_000)}}
-    tools = [tool("long", "x" * 100_000), tool("deep", inputSchema=deep), tool("wide", inputSchema=wide)]
+    tools = [tool("long", "x" * 100_000), tool("deep", inputSchema=nested(80)), tool("wide", inputSchema=wide)]
+    tools += [tool("deeper", inputSchema=nested(200)), tool("deepest", inputSchema=nested(400))]
     tools += [tool("n" * 200), *(tool(f"t{at}") for at in range(100))]
 
     async def main() -> None:
         async with at(raw(tmp_path, tools=tools)) as desk:
             states = desk.states()
-            assert (states["long"], states["deep"], states["wide"]) == ("approved", "quarantined", "quarantined")
+            assert (states["long"], states["wide"]) == ("approved", "quarantined")
+            assert {states[name] for name in ("deep", "deeper", "deepest")} == {"quarantined"}
             assert len(next(iter(desk.registry)).description) < 17_000
             assert sum(state == "approved" for state in states.values()) < 50
             assert states["(more)"] == "quarantined"

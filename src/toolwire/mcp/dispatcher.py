@@ -61,12 +61,14 @@ class ListingDispatcher(JSONRPCDispatcher):
     def _readable(self, tool: Any) -> bool:
         try:
             validate_server_result("tools/list", self.version, {"tools": [tool]} | _COMPLETE)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(str(key) for key in first["loc"] if key != "tools")
+        except (ValueError, RecursionError) as error:  # other than those of validation: the SDK cannot write it
+            reason = str(error)
+            if isinstance(error, ValidationError):
+                first = error.errors()[0]
+                reason = f"{'.'.join(str(key) for key in first['loc'] if key != 'tools')}: {first['msg']}"
             name = tool.get("name") if isinstance(tool, dict) else None
             shown = clean(name, MAX_REASON) if isinstance(name, str) else "(no name)"
-            self.unreadable.append(QuarantinedTool(shown, clean(f"{place}: {first['msg']}", MAX_REASON)))
+            self.unreadable.append(QuarantinedTool(shown, clean(reason, MAX_REASON)))
             return False
         self.listed.append(tool)
         return True
