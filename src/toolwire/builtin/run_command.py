@@ -134,14 +134,14 @@ class Commands:
 
     def _program_note(self, program: str, env: Mapping[str, str]) -> str:
         """Return a line that says where a program is, if it is where calls can write; else ""."""
-        found = None if "/" in program else shutil.which(program, path=env["PATH"])
-        if found is None:
+        executable = None if "/" in program else shutil.which(program, path=env["PATH"])
+        if executable is None:
             return ""
         try:
-            self._roots.inside(os.path.realpath(found))
+            self._roots.inside(os.path.realpath(executable))
         except ToolError:
             return ""
-        return f"(the program is {previews.path_name(os.path.realpath(found))}, in a directory that tools may change)\n"
+        return f"(the program is {previews.path_name(os.path.realpath(executable))}, in a directory that tools may change)\n"
 
     def _limit(self, seconds: float) -> float:
         if not 0 <= seconds <= self._settings.most_seconds:
@@ -177,12 +177,12 @@ _CHANGES = {
 def _state(program: str, directory: int, env: Mapping[str, str]) -> dict[str, Any]:
     """Return what a preview shows a command to depend on: its directory, its program and its environment."""
     place = os.fstat(directory)
-    found = program if "/" in program else shutil.which(program, path=env["PATH"])
+    executable = program if "/" in program else shutil.which(program, path=env["PATH"])
     identity: list[Any] = []
     with suppress(OSError, ValueError):  # there is no such program: running it says so
-        if found is not None:
-            file = os.stat(found, dir_fd=directory)
-            identity = [found, file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns]
+        if executable is not None:
+            file = os.stat(executable, dir_fd=directory)
+            identity = [executable, file.st_dev, file.st_ino, file.st_size, file.st_mtime_ns]
     return {
         "path": real_path(directory),
         "directory": [place.st_dev, place.st_ino],
