@@ -141,7 +141,8 @@ class Commands:
             self._roots.inside(os.path.realpath(executable))
         except ToolError:
             return ""
-        return f"(the program is {previews.path_name(os.path.realpath(executable))}, in a directory that tools may change)\n"
+        path = previews.path_name(os.path.realpath(executable))
+        return f"(the program is {path}, in a directory that tools may change)\n"
 
     def _limit(self, seconds: float) -> float:
         if not 0 <= seconds <= self._settings.most_seconds:
