@@ -22,34 +22,58 @@ from toolwire.grammars.rule_names import reachable
 
 def write_gbnf(root: Expression, rules: Mapping[str, Expression], *, start: str = "root") -> str:
     """Return a grammar as text; its first rule is `start`."""
-    writer = _Writer(reachable(root, rules))
+    writer = RuleWriter(reachable(root, rules))
     lines = [f"{start} ::= {writer.write(root)}"]
     lines += [f"{name} ::= {writer.write(rules[rule])}" for rule, name in writer.names.items()]
     lines += [f"{name} ::= {writer.write(part)}" for part, name in list(writer.lexemes.items())]
     return "\n".join(lines) + "\n"
 
 
-class _Writer:
-    """A writer of expressions, which gives each lexeme a rule of its own."""
+class RuleWriter:
+    """A writer of expressions, which gives each lexeme a rule of its own.
+
+    Attributes:
+        names: the names of rules.
+        lexemes: the names of the lexemes that were written so far.
+    """
+
+    prefix = "t"
+    """Beginning of the names of lexemes."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self.names = names
         self.lexemes: dict[Expression, str] = {}
+        self._texts: dict[tuple[int, bool], str] = {}
 
     def write(self, part: Expression, *, inner: bool = False) -> str:
         """Return an expression as text, in parentheses where it is `inner` and has several parts."""
+        # The same white space is everywhere; the rules keep all expressions, so that an id names one of them.
+        key = (id(part), inner)
+        if key not in self._texts:
+            self._texts[key] = self._written(part, inner)
+        return self._texts[key]
+
+    def characters(self, part: Chars) -> str:
+        """Return a set of characters outside of lexemes."""
+        return write_class(part.ranges, _escape_in_class)
+
+    def lexeme(self, content: Expression) -> str:
+        """Return the name of a lexeme."""
+        return self.lexemes.setdefault(content, f"{self.prefix}{len(self.lexemes)}")
+
+    def _written(self, part: Expression, inner: bool) -> str:
         match part:
             case Fixed(text):
-                return '"' + "".join(map(_escape_quoted, text)) + '"'
-            case Chars(ranges):
-                return write_class(ranges, _escape_in_class)
+                return '"' + "".join(map(escape_quoted, text)) + '"'
+            case Chars():
+                return self.characters(part)
             case RuleName(name):
                 return self.names[name]
             case Lexeme(Fixed() as content):
                 return self.write(content)
             # Strings, numbers and white space appear everywhere; as rules they are read once.
             case Lexeme(content):
-                return self.lexemes.setdefault(content, f"t{len(self.lexemes)}")
+                return self.lexeme(content)
             case Repeat(content, least, most):
                 text = self.write(content, inner=True) + repetition(least, most)
                 return f"({text})" if inner else text
@@ -101,7 +125,8 @@ def _write_range(low: int, high: int, escape: Callable[[str], str]) -> str:
     return first if low == high else f"{first}-{last}" if high > low + 1 else f"{first}{last}"
 
 
-def _escape_quoted(character: str) -> str:
+def escape_quoted(character: str) -> str:
+    """Return a character as text in double quotes contains it."""
     if character in '"\\':
         return f"\\{character}"
     return character if character.isprintable() else escape_code(character)

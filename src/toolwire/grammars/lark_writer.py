@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from toolwire.grammars.algebra import EMPTY, Chain, Chars, Either, Expression, Fixed, Lexeme, Repeat, RuleName
-from toolwire.grammars.gbnf_writer import escape_code, repetition, write_class
+from toolwire.grammars.gbnf_writer import RuleWriter, escape_code, repetition, write_class
 from toolwire.grammars.rule_names import reachable
 
 _REGEX_SPECIAL = frozenset("\\^$.|?*+()[]{}/")
@@ -13,43 +13,22 @@ _AMBIGUOUS = frozenset("-\"'&~#")
 """Characters that some engines take for operators, and others refuse to see escaped."""
 
 
+class _LarkWriter(RuleWriter):
+    """A writer of expressions; a set of characters outside of lexemes is a terminal too."""
+
+    prefix = "T"
+
+    def characters(self, part: Chars) -> str:
+        return self.lexeme(part)
+
+
 def write_lark(root: Expression, rules: Mapping[str, Expression]) -> str:
     """Return a grammar as text; its first rule is `start`."""
-    names = reachable(root, rules)
-    terminals: dict[Expression, str] = {}
-    lines = [f"start: {_write(root, names, terminals)}"]
-    lines += [f"{name}: {_write(rules[rule], names, terminals)}" for rule, name in names.items()]
-    lines += [f"{name}: /{_regex(part)}/" for part, name in terminals.items()]
+    writer = _LarkWriter(reachable(root, rules))
+    lines = [f"start: {writer.write(root)}"]
+    lines += [f"{name}: {writer.write(rules[rule])}" for rule, name in writer.names.items()]
+    lines += [f"{name}: /{_regex(part)}/" for part, name in writer.lexemes.items()]
     return "\n".join(lines) + "\n"
-
-
-def _write(part: Expression, names: Mapping[str, str], terminals: dict[Expression, str], *, inner: bool = False) -> str:
-    match part:
-        case Fixed(text):
-            return '"' + "".join(map(_escape_quoted, text)) + '"'
-        # A literal in quotes is a terminal already.
-        case Lexeme(Fixed() as content):
-            return _write(content, names, terminals)
-        # Outside of lexemes a set of characters is a terminal of one character.
-        case Chars():
-            return terminals.setdefault(part, f"T{len(terminals)}")
-        case Lexeme(content):
-            return terminals.setdefault(content, f"T{len(terminals)}")
-        case RuleName(name):
-            return names[name]
-        case Repeat(content, least, most):
-            text = _write(content, names, terminals, inner=True) + repetition(least, most)
-            return f"({text})" if inner else text
-        case Chain(()):
-            return '""'
-        case Chain(parts):
-            text = " ".join(_write(each, names, terminals, inner=isinstance(each, Either)) for each in parts)
-            return f"({text})" if inner else text
-        case Either(options):
-            text = " | ".join(_write(each, names, terminals) for each in options if each != EMPTY)
-            if EMPTY in options:
-                return f"({text})?"
-            return f"({text})" if inner else text
 
 
 def _regex(part: Expression, *, inner: bool = False) -> str:
@@ -72,12 +51,6 @@ def _regex(part: Expression, *, inner: bool = False) -> str:
             return f"({text})?" if EMPTY in options else f"({text})" if inner else text
         case RuleName(name):
             raise AssertionError(f"the rule {name!r} inside a lexeme")
-
-
-def _escape_quoted(character: str) -> str:
-    if character in '"\\':
-        return f"\\{character}"
-    return character if character.isprintable() else escape_code(character)
 
 
 def _escape_regex(character: str) -> str:

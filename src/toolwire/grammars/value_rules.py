@@ -216,7 +216,7 @@ class ValueRules:
                 exact, expression = integers(low, high) if integral else numbers(low, high)
                 if not exact:
                     self.widen(pointer, "a bound of numbers that are not integers has no effect")
-                return Lexeme(expression)
+                return self.rules.rule(f"number {integral} {low} {high}", lambda: Lexeme(expression))
             case Items():
                 return self.items(values)
             case Members():
@@ -242,7 +242,10 @@ class ValueRules:
             self.widen(values.pointer, f"lengths above {MAX_BOUND} have no effect")
             # Counting beyond this costs engines more than the bound is worth; validation still checks it.
             least, most = min(least, MAX_BOUND), None
-        return Lexeme(sequence(Fixed('"'), repeat(dialect.characters, least, most), Fixed('"')))
+        name = f"{dialect.name} string {least} {most}"
+        return self.rules.rule(
+            name, lambda: Lexeme(sequence(Fixed('"'), repeat(dialect.characters, least, most), Fixed('"')))
+        )
 
     def unbounded(self, values: StringValue) -> None:
         """Record that the bounds of a string's length have no effect."""
