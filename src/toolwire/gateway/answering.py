@@ -10,11 +10,12 @@ from typing import Any
 
 from toolwire.client.response_body import json_of
 from toolwire.errors import ProviderError
-from toolwire.events import Event, collect, replay
+from toolwire.events import Event, Finish, ProblemFound, collect, replay
 from toolwire.gateway.client_apis import ClientApi
 from toolwire.gateway.failures import INTERNAL, UNAVAILABLE, UNREACHABLE, GatewayFailure
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, Upstream
 from toolwire.inspector.recorded_exchange import Exchange
+from toolwire.messages import FinishReason, Problem
 from toolwire.providers.parsing import AnswerReader
 
 Send = Callable[[Any], Awaitable[None]]
@@ -202,8 +203,12 @@ async def _encoded(question: Question, answer: EventAnswer) -> AsyncIterator[byt
     encoder = api.stream_encoder(model=question.model, id=question.id, created=question.created, notes=question.notes)
     async for events in answer.events:
         question.observe(events)
-        if piece := encoder.feed(events):
+        break_off = _break_off(events)
+        # What arrived before is still written; the end is the error that follows.
+        if piece := encoder.feed(events if break_off is None else events[:-1]):
             yield piece
+        if break_off is not None and not encoder.ended:
+            raise ProviderError(break_off.message)
         if encoder.ended:
             return
     if piece := encoder.finish():
@@ -243,10 +248,23 @@ async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply:
     await reply.whole(200, body, "application/json", notes_header(question))
 
 
+def _break_off(events: Sequence[Event]) -> Problem | None:
+    """Return the problem by which events report that the backend's stream broke off; None if they do not.
+
+    A connection that is closed in the middle looks like the end of an answer, so only the missing end shows it.
+    """
+    if not (events and events[-1] == Finish(FinishReason.ERROR)):
+        return None
+    problems = (event.problem for event in events if isinstance(event, ProblemFound))
+    return next((problem for problem in problems if problem.kind == "truncated" and problem.index is None), None)
+
+
 async def _all_events(question: Question, answer: EventAnswer) -> list[Event]:
     arrived: list[Event] = []
     async for events in answer.events:
         question.observe(events)
+        if (break_off := _break_off(events)) is not None:
+            raise ProviderError(break_off.message)
         arrived += events
     return arrived
 

@@ -422,3 +422,19 @@ def test_a_call_that_ends_is_not_announced_twice() -> None:
     ]
     got = run(gateway(Scripted(*groups, [Finish(FinishReason.TOOL_CALLS)])), path, body)
     assert got.body.count(b"event: response.output_item.added") == 1
+
+
+@pytest.mark.parametrize("size", [40, 10_000], ids=["pieces", "at once"])
+@pytest.mark.parametrize("api", CLIENTS)
+def test_a_backend_that_closes_the_connection_in_the_middle_is_an_error(api: str, size: int) -> None:
+    delta = {"id": "c", "choices": [{"index": 0, "delta": {"content": "one"}, "finish_reason": None}]}
+    sent = b"data: " + json.dumps(delta).encode() + b"\n\n" + b'data: {"id": "c", "choices": [{"del'
+    transport = ScriptedTransport("openai_chat", [sent], piece=size)
+    client = Client("openai_chat", "backend", key="k", transport=transport)
+    path, body = asked(api, stream=True)
+    got = run(gateway(ApiUpstream(client, model="m", calls_in_text="auto")), path, body)
+    answer = answer_in(api, got.body, stream=True)
+    assert answer.content == "one"
+    assert answer.finish_reason is FinishReason.ERROR
+    assert any("broke off" in problem.message for problem in answer.problems)
+    assert b"message_stop" not in got.body and b"[DONE]" not in got.body and b"response.completed" not in got.body
