@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import copy
 import json
 import os
 import random
@@ -399,15 +400,15 @@ def _damage(value: Any, rng: random.Random) -> None:
     key = rng.choice(list(chosen) if isinstance(chosen, dict) else range(len(chosen)))
     match rng.randrange(3):
         case 0:
-            chosen[key] = rng.choice(JUNK)
+            chosen[key] = copy.deepcopy(rng.choice(JUNK))
         case 1:
             del chosen[key]
         case _ if isinstance(chosen, dict):
             chosen[rng.choice(["content", "type", "role", "tool_calls", "parts", "stream", "input", "id"])] = (
-                rng.choice(JUNK)
+                copy.deepcopy(rng.choice(JUNK))
             )
         case _:
-            chosen.append(rng.choice(JUNK))
+            chosen.append(copy.deepcopy(rng.choice(JUNK)))
 
 
 @asynccontextmanager
