@@ -98,11 +98,13 @@ class ToolCall:
     of_provider: bool = field(default=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Check that the arguments are an object.
+        """Check that the name is text, and the arguments are an object.
 
         Raises:
             TypeError: they are not.
         """
+        if not isinstance(self.name, str):
+            raise wrong_type("name", self.name, "text")
         arguments: object = self.arguments
         if not isinstance(arguments, dict):
             hint = " (json.loads makes one of text)" if isinstance(arguments, str) else ""

@@ -147,6 +147,18 @@ def use(make: Callable[[], Any]) -> None:
             lambda: ToolCall("add", "{}"),
             "arguments must be a dict of JSON values (json.loads makes one of text), not '{}'",
         ),
+        (lambda: ToolCall(None), "name must be text, not None"),
+        (lambda: client.ask("x", temperature="hot"), "temperature must be a number, not 'hot'"),
+        (lambda: client.ask("x", max_tokens=1.5), "max_tokens must be a whole number, not 1.5"),
+        (lambda: client.ask("x", stop=3), "stop must be text, or a list of texts, not 3"),
+        (lambda: client.ask("x", stop=["a", 3]), "stop must be text, or a list of texts, not list of int"),
+        (lambda: client.ask("x", parallel="no"), "parallel must be True or False, not 'no'"),
+        (lambda: client.ask("x", end_user=3), "end_user must be text, not 3"),
+        (
+            lambda: client.ask("x", output={"type": "object"}),
+            "output must be an OutputSchema; Client.extract takes types and JSON Schemas, not dict",
+        ),
+        (lambda: ApiBackend(client, settings={"top_p": "1"}), "top_p must be a number, not '1'"),
         (lambda: Message(3, "x"), "role must be 'system', 'user', 'assistant' or 'tool', not 3"),
         (
             lambda: Message("user", [{"type": "text"}]),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import NoneType
 from typing import Any, Literal, TypedDict, cast, get_args
 
-from toolwire._surface import check_number, check_type
+from toolwire._surface import check_items, check_number, check_type
 from toolwire.errors import DefinitionError
+from toolwire.providers.output_schema import OutputSchema
 from toolwire.text.suggest import closest, did_you_mean
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
@@ -132,11 +134,12 @@ class RequestAdditions:
 
 
 def checked(name: str, value: Any) -> Any:
-    """Return the value of a setting.
+    """Return the value of a setting. Its range is the API's business, except where no API has another.
 
     Raises:
         DefinitionError: a value of this setting is something else.
-        TypeError, ValueError: it is not a number of tokens.
+        TypeError: it is of another type.
+        ValueError: it is not a number of tokens.
     """
     match name:
         case _ if value is None:
@@ -144,7 +147,19 @@ def checked(name: str, value: Any) -> Any:
         case "reasoning_effort":
             return effort_of(value)
         case "stop":
-            return (value,) if isinstance(value, str) else tuple(value)
+            texts = (value,) if isinstance(value, str) else value
+            check_items(name, texts, str, "text, or a list of texts")
+            return tuple(texts)
+        case "temperature" | "top_p" | "frequency_penalty" | "presence_penalty":
+            check_number(name, value, "a number", least=-math.inf)
+        case "max_tokens" | "top_k" | "seed":
+            check_number(name, value, "a whole number", least=-math.inf, whole=True)
+        case "parallel":
+            check_type(name, value, bool, "True or False")
+        case "service_tier" | "end_user":
+            check_type(name, value, str, "text")
+        case "output":
+            check_type(name, value, OutputSchema, "an OutputSchema; Client.extract takes types and JSON Schemas")
         case "metadata":
             if not is_labels(value):
                 raise DefinitionError(f"metadata is a dict of texts, not {value!r:.80}")
