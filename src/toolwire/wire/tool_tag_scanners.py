@@ -107,8 +107,8 @@ class ToolValue(XmlText):
         if bare:
             self._put_line("".join(self._held_space) + bare)
             self._held_space.clear()
-        if len(bare) < len(text):
-            self._held_space.append(text[len(bare) :])
+        if space := text[len(bare) :]:
+            self._held_space.append(space)
 
     def _put_line(self, text: str) -> None:
         """Take more of the value, which does not end in white space."""

@@ -96,3 +96,12 @@ def test_a_name_that_is_missing_is_a_problem_at_its_place() -> None:
     ):
         (problem,) = check_chunking(f"{text} and more", format=format, tools=TOOLS).response.problems
         assert (problem.kind, problem.raw) == ("missing_name", raw)
+
+
+@pytest.mark.parametrize(("key", "shown"), [("a", {"a": 1}), ("b", {"b": "1"})])
+def test_a_call_that_gives_a_parameter_twice_shows_the_first_value(key: str, shown: dict[str, Any]) -> None:
+    values = "".join(f"<parameter={key}>{value}</parameter>" for value in (1, 2))
+    text = f"<tool_call><function=f>{values}</function></tool_call>"
+    response = check_chunking(text, format="qwen3_coder", tools=TOOLS, fallback="none").response
+    assert response.tool_calls == ()
+    assert [call.arguments for call in response.incomplete] == [shown]

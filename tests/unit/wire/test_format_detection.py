@@ -103,3 +103,14 @@ def test_words_that_some_formats_drop_stay_behind_reasoning_that_others_have_too
 def test_openers_in_reasoning_are_part_of_it(opener: str) -> None:
     response = read(f"<think>I write {opener} here.</think>{CALL}")
     assert (response.reasoning, len(response.tool_calls)) == (f"I write {opener} here.", 1)
+
+
+def test_an_unclosed_fence_that_hides_a_call_is_a_problem_without_tools_too() -> None:
+    text = '```\n<tool_call>{"name": "f", "arguments": {}}</tool_call>'
+    assert [problem.kind for problem in toolwire.parse(text).problems] == ["hidden_by_fence"]
+
+
+@pytest.mark.parametrize("opener", ["<|START_RESPONSE|>", "<|channel|>final<|message|>"])
+def test_only_a_call_with_markers_is_one_in_the_answer(opener: str) -> None:
+    assert len(read(f"{opener}{CALL}").tool_calls) == 1
+    assert read(f"{opener}<f><a>1</a></f>").tool_calls == ()

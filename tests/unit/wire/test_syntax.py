@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from scripts import check_public
 
 from toolwire.errors import DefinitionError
 from toolwire.wire.syntax import (
@@ -13,6 +14,7 @@ from toolwire.wire.syntax import (
     Call,
     Elements,
     Key,
+    Listing,
     Lit,
     Many,
     Mark,
@@ -20,9 +22,11 @@ from toolwire.wire.syntax import (
     Node,
     OneOf,
     Params,
+    Span,
     ToolBody,
     ToolTag,
     Value,
+    WireFormat,
     as_written,
 )
 
@@ -79,3 +83,12 @@ def test_a_mark_tells_raw_text_from_json(mark: Mark, kind: str, written: str, is
 def test_a_sequence_is_written_without_the_nodes_that_contain_others(node: Node, written: list[Any]) -> None:
     assert list(as_written((node, B))) == [*written, (B, True)]
     assert list(as_written((node,), always=False)) == [(inner, False) for inner, _ in written]
+
+
+def test_what_a_description_leaves_out_is_as_recorded() -> None:
+    recorded = check_public.SNAPSHOT.read_text("utf-8")
+    for part in (*get_args(Node), Span, Listing, WireFormat):
+        package = "toolwire" if part is WireFormat else "toolwire.wire"
+        lines = check_public.described(f"{package}.{part.__name__}", part)
+        assert "\n".join(lines) + "\n" in recorded, part
+    assert ToolBody() == ToolBody(Elements(infer=True, indent="\n", numbered=True, trimmed=True))

@@ -280,3 +280,20 @@ def test_parameter_names_of_any_length_leave_the_other_calls_readable(format: st
     tools = [_tool("read_file", path="string", **{"x" * length: "string"})]
     (call,) = toolwire.parse(READ_A, format=format, tools=tools, fallback="whole_message").tool_calls
     assert call.arguments == {"path": "a"}
+
+
+@pytest.mark.parametrize(
+    ("tag", "reads"),
+    [("<path>", False), ("<path x>", False), ("<path\n>", False), ("<path\r\n>", False), ("<pathology>", True)],
+)
+def test_a_tag_of_another_parameter_is_one_whatever_ends_its_name(tag: str, reads: bool) -> None:
+    text = f"<write_file><path>a</path><content>x {tag} y</write_file>"
+    expected = [("write_file", {"path": "a", "content": f"x {tag} y"})] if reads else []
+    assert calls(text, fallback="none") == expected
+
+
+def test_a_long_first_word_does_not_wait_for_its_end() -> None:
+    parser = toolwire.StreamParser(format="tool_tags", tools=TOOLS)
+    parser.feed("<ping>")
+    events = [event for letter in "x" * 300 for event in parser.feed(letter)]
+    assert "".join(event.text for event in events if isinstance(event, toolwire.ContentDelta)).startswith("<ping>x")
