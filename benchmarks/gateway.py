@@ -202,12 +202,12 @@ async def send(port: int, path: str, body: Any, *, method: str = "POST", leaves_
 
 
 def _unchunked(data: bytes) -> bytes:
-    joined = b""
-    while data:
-        size, _, data = data.partition(b"\r\n")
-        length = int(size or b"0", 16)
-        joined, data = joined + data[:length], data[length + 2 :]
-    return joined
+    pieces: list[bytes] = []
+    at = 0
+    while (end := data.find(b"\r\n", at)) >= 0 and (length := int(data[at:end] or b"0", 16)):
+        pieces.append(data[end + 2 : end + 2 + length])
+        at = end + 4 + length
+    return b"".join(pieces)
 
 
 async def overhead(gateway: Target, direct: Target, options: argparse.Namespace) -> dict[str, Any]:
@@ -397,6 +397,8 @@ def _damage(value: Any, rng: random.Random) -> None:
         items = inner.values() if isinstance(inner, dict) else inner
         parents += [item for item in items if isinstance(item, (dict, list)) and item]
     chosen = rng.choice(parents)
+    if not chosen:
+        return
     key = rng.choice(list(chosen) if isinstance(chosen, dict) else range(len(chosen)))
     match rng.randrange(3):
         case 0:
