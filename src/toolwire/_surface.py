@@ -110,6 +110,24 @@ def needs_extra(feature: str, extra: str = "", *, package: str = "") -> Iterator
         raise MissingExtra(feature, module or "a module", reason, extra) from error
 
 
+def is_async(function: Callable[..., Any]) -> bool:
+    """Return whether a call of a function, or of an object that is called like one, has to be awaited."""
+    import inspect  # not above: it takes milliseconds
+
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+def check_not_async(argument: str, function: Callable[..., Any], expected: str) -> None:
+    """Check that a function which nothing awaits is not async.
+
+    Raises:
+        TypeError: it is; its answer would be a coroutine that never runs.
+    """
+    if is_async(function):
+        name = getattr(function, "__qualname__", type(function).__name__)
+        raise TypeError(f"{argument} must be {expected}, and {name} is async")
+
+
 def wrong_type(argument: str, value: object, expected: str) -> TypeError:
     """Return the error for an argument of the wrong type; it shows short scalars and otherwise only the type.
 

@@ -57,7 +57,7 @@ from toolwire import (
 )
 from toolwire.agent import AgentConfig, AgentTeam, Budget, DurableRuns, Hooks, Member, Prices, Summarize, load_agent
 from toolwire.mcp import McpRouter, McpService
-from toolwire.models import ApiBackend, CircuitBreaker, Retry, TextBackend, local_source
+from toolwire.models import ApiBackend, CircuitBreaker, Retry, Route, TextBackend, local_source
 from toolwire.policy import AnyOf, Command, Host, Number, PathGlob, Text
 from toolwire.telemetry import Archive, Recorder
 from toolwire.testing import RecordingTransport, ReplayTransport, ScriptedBackend, ScriptedTransport
@@ -68,6 +68,18 @@ from toolwire.web import ag_ui_stream, vercel_stream
 def stock(item: str) -> int:
     "How much there is of an item."
     return 3
+
+
+async def later(*arguments: object) -> str:
+    "Answer where nothing waits for the answer."
+    return "m"
+
+
+class Later:
+    "An object that is called like `later`."
+
+    async def __call__(self, *arguments: object) -> str:
+        return "m"
 
 
 MISSING = "/no/such/folder/toolwire.toml"
@@ -321,6 +333,9 @@ def use(make: Callable[[], Any]) -> None:
         (lambda: Prices(cached="3"), "cached must be a price of a million tokens or None, not '3'"),
         (lambda: Hooks(prompt=str.upper), "prompt must be a tuple of functions, not method_descriptor"),
         (lambda: Hooks(result=["shorten"]), "result must be a tuple of functions, not list of str"),
+        (lambda: Hooks(messages=(later,)), "messages must be plain functions, and later is async"),
+        (lambda: Hooks(prompt=(Later(),)), "prompt must be plain functions, and Later is async"),
+        (lambda: Route({"m": ScriptedBackend(["x"])}, later), "choose must be a plain function, and later is async"),
         (lambda: DurableRuns("clerk"), "agents must be agents and teams, not 'clerk'"),
         (lambda: agent.run("x", run_id=3), "run_id must be text, not 3"),
         (lambda: agent.run("x", journal={}), "journal must be a Journal, such as MemoryJournal(), or None, not dict"),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from toolwire._surface import check_items, wrong_type
+from toolwire._surface import check_items, check_not_async, wrong_type
 from toolwire.messages import Message, ParsedResponse, ToolCall, ToolResult
 from toolwire.text.identity_cache import IdentityCache
 from toolwire.text.suggest import suggests_keywords
@@ -135,16 +135,17 @@ class Hooks:
     messages: tuple[MessagesHook, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that each kind is a collection of functions.
+        """Check that each kind is a collection of plain functions.
 
         Raises:
-            TypeError: it is of another type.
+            TypeError: it is of another type, or a function is async.
         """
         for name in ("prompt", "response", "invocation", "result", "messages"):
             check_items(name, getattr(self, name), object, "a tuple of functions")
             for hook in getattr(self, name):
                 if not callable(hook):
                     raise wrong_type(name, [hook], "a tuple of functions")
+                check_not_async(name, hook, "plain functions")
 
     def change_prompt(self, text: str, turn: TurnInfo) -> str:
         """Pass the system prompt through its hooks."""

@@ -40,7 +40,7 @@ from toolwire.config.tables import (
 )
 from toolwire.envelope.envelope import Envelope
 from toolwire.envelope.te_tools import read_handle
-from toolwire.errors import ConfigurationError, PolicyWarning, ToolError
+from toolwire.errors import ConfigurationError, DefinitionError, PolicyWarning, ToolError
 from toolwire.execution.approval_requests import Confirm
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.outcomes import Shaping
@@ -120,8 +120,8 @@ async def load_agent(path: AnyPath, name: str = "", **environment: Unpack[Enviro
         environment: see `Environment`.
 
     Raises:
-        ConfigurationError: the file cannot be used, or has no such agent.
-        DefinitionError, ToolError: its tools cannot be used.
+        ConfigurationError: the file or one of the tools cannot be used, or there is no such agent.
+        ToolError: an MCP server cannot be used.
         ProviderError: its model cannot be loaded.
         TypeError: an option is unknown, or a value is of another type.
     """
@@ -239,9 +239,16 @@ class _Building:
             )
         except ConfigurationError as error:
             raise ConfigurationError(f"{self._where}agents.{name}: {error}") from error
-        registry = ToolRegistry(self._tools(table))
+        where = f"{self._where}agents.{name}.tools"
+        try:
+            registry = ToolRegistry(self._tools(table))
+        except (ConfigurationError, DefinitionError, ToolError) as error:
+            raise ConfigurationError(f"{where}: {error}") from error
         for tool in self._given.tools if alone else ():
-            registry.register(tool)
+            try:
+                registry.register(tool)
+            except DefinitionError as error:
+                raise ConfigurationError(f"{where}: {error}; the program that opens the agent adds it too") from error
         shape = None if table.envelope is None else self._enveloped(table.envelope, registry)
         await self._serve(table, registry)
         self._compare(name, registry)

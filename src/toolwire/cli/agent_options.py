@@ -28,7 +28,8 @@ class AgentOptions:
         typer.Option(
             "--format",
             "-f",
-            help="Wire format to ask the model for, or coach; by default, the best known format of the model.",
+            help="Wire format to ask the model for, or coach; by default, the fields of the API, and for a local model "
+            "the best known format of its family.",
         ),
     ] = None
     model: Annotated[

@@ -6,7 +6,6 @@ The time to answer counts from when a question is shown; a hook that lets questi
 from __future__ import annotations
 
 import asyncio
-import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
@@ -16,6 +15,7 @@ from threading import Lock
 from typing import Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
+from toolwire._surface import is_async
 from toolwire.errors import ToolError
 from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.runtime.foreign_code import capture_errors
@@ -103,8 +103,7 @@ def as_async(function: Callable[P, Awaitable[T] | T]) -> Callable[P, Awaitable[T
     the other. A thread cannot be stopped: a function that does not answer in time keeps its thread, and its answer no
     longer counts.
     """
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
-    return function if is_async else _Threaded(function)  # type: ignore[return-value]
+    return function if is_async(function) else _Threaded(function)  # type: ignore[return-value]
 
 
 class Together:

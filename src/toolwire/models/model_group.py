@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from toolwire._surface import check_number, check_type, wrong_type
+from toolwire._surface import check_not_async, check_number, check_type, wrong_type
 from toolwire.errors import DefinitionError, ProviderError
 from toolwire.events import CallStart, ContentDelta, Event, Finish, ReasoningDelta, collect
 from toolwire.messages import FinishReason
@@ -350,13 +350,14 @@ class Route(_Group):
 
     Raises:
         DefinitionError: there is no model; or (from `choose`) the function returns a name that is not among them.
-        TypeError: a value is of another type.
+        TypeError: a value is of another type, or `choose` is async.
     """
 
     def __init__(self, backends: Mapping[str, Backend | Client | str], choose: Callable[[ChatRequest], str]) -> None:
         check_type("backends", backends, Mapping, "a dict of backends by name")
         if not callable(choose):
             raise wrong_type("choose", choose, "a function of a request that returns a name")
+        check_not_async("choose", choose, "a plain function")
         if not backends:
             raise DefinitionError("a Route needs a model")
         self._by_name = {name: as_backend(backend, "backends") for name, backend in backends.items()}

@@ -255,6 +255,39 @@ def test_file_that_is_no_schema_is_refused(text: str | None, message: str, tmp_p
         asyncio.run(main())
 
 
+@pytest.mark.parametrize(
+    ("tools", "message"),
+    [
+        ('builtin = ["nowhere"]', r"toolwire.toml: agents.a.tools: not a directory: .*nowhere"),
+        ('python = ["nowhere.py"]', r"toolwire.toml: agents.a.tools: cannot read .*nowhere.py: no Python file"),
+        (
+            'python = ["mine.py", "same.py"]',
+            r"toolwire.toml: agents.a.tools: tool 'stock': this registry has a tool of this name already$",
+        ),
+        (
+            'python = ["mine.py"]',
+            r"toolwire.toml: agents.a.tools: tool 'stock': this registry has a tool of this name already; "
+            r"the program that opens the agent adds it too",
+        ),
+    ],
+)
+def test_tools_that_cannot_be_used_are_reported_with_their_place(tools: str, message: str, tmp_path: Path) -> None:
+    path = write(tmp_path, BASE + f'url = "http://127.0.0.1:9"\n[agents.a]\ntools = {{ {tools} }}\n')
+    for name in ("mine.py", "same.py"):
+        (tmp_path / name).write_text("import toolwire\n\n@toolwire.tool\ndef stock() -> int:\n    return 3\n")
+
+    @toolwire.tool
+    def stock() -> int:
+        return 4
+
+    async def main() -> None:
+        async with load_agent(path, tools=[stock]):
+            pass
+
+    with pytest.raises(ConfigurationError, match=message):
+        asyncio.run(main())
+
+
 @pytest.mark.mission("D58")
 @pytest.mark.parametrize(
     ("team", "agent", "profile", "format"),
