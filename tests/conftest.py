@@ -6,6 +6,7 @@ pytest tests/property --hypothesis-profile=thorough
 """
 
 import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -30,3 +31,14 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     yield
     if before is not None:
         os.environ["TOOLWIRE_STATE"] = before
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _default_hangup() -> Iterator[None]:
+    """Programs that tests start can be ended by SIGHUP, also where `nohup` runs the tests and so ignores it."""
+    if not hasattr(signal, "SIGHUP") or signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        yield
+        return
+    signal.signal(signal.SIGHUP, lambda *_: None)  # unlike an ignored signal, a handled one is not inherited
+    yield
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
