@@ -319,3 +319,13 @@ def test_answer_that_was_not_cut_keeps_its_last_call(
     again = api.decode_response(api.encode_response(response_of((*parts, last))))
     assert (again.tool_calls[-1].name, again.tool_calls[-1].arguments) == ("last", arguments)
     assert not again.incomplete
+
+
+@APIS
+@pytest.mark.parametrize(
+    "body", [{}, {"foo": 1}, {"id": "x", "model": "m"}], ids=["empty", "unknown", "without-answer"]
+)
+def test_members_alone_are_no_answer(name: str, body: dict[str, Any]) -> None:
+    response = toolwire.get_api(name).decode_response(body)
+    assert [problem.kind for problem in response.problems] == ["malformed"]
+    assert response.parts == ()

@@ -45,7 +45,7 @@ def test_work_and_held_text_stay_bounded_in_floods(name: str) -> None:
     [
         pytest.param("[" * 100_000, id="brackets"),
         pytest.param("[" * 50_000 + "]" * 50_000, id="closed-brackets"),
-        pytest.param('{"a":' * 30_000, id="objects"),
+        pytest.param('{"a":' * 10_000, id="objects"),
         pytest.param("9" * 10_000, id="digits"),
         pytest.param("-" + "9" * 10_000 + "e1", id="huge-float"),
         pytest.param("1" + "0" * 400 + ".0", id="float-out-of-range"),

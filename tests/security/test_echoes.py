@@ -98,7 +98,8 @@ def test_design_5_markup_of_every_format_is_inert_in_a_result_of_any() -> None:
     found = {format for format in FORMATS if calls_read(format)["whole"] > 1}  # 1: the page itself
     assert found == {
         "action_json", "autobyteus_json", "bare_json", "cohere_json", "firefunction", "gemini_json", "json_fence",
-        "lfm2", "llama3_json", "openai_json", "phi4", "pythonic", "react", "tool_tags", "xlam",
+        "lfm2", "llama3_json", "openai_json", "phi4", "pythonic", "react", "rwkv", "smolagents_code", "tool_tags",
+        "xlam",
     }  # fmt: skip
 
 

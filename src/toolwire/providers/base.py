@@ -345,7 +345,8 @@ class ProviderApi(ABC):
             why = f"the body is not a response of {self.name}: {type(error).__name__} {error}"
             builder.add_problem("malformed", why, json_excerpt(data))
         else:
-            builder.add_unread(self._answer, data)
+            if not builder.empty:  # unread members alone are no answer
+                builder.add_unread(self._answer, data)
         if builder.empty:
             builder.fail(f"the body contains no answer of {self.name}", "malformed", json_excerpt(data))
         builder.finish()

@@ -12,6 +12,8 @@ import pytest
 import toolwire
 from toolwire import (
     Agent,
+    CitationPart,
+    CitedSource,
     ConfigurationError,
     ConversationError,
     FilePart,
@@ -46,6 +48,7 @@ PARTS: dict[type, Any] = {
         "f", {"deep": {"a": [1, 2.5, True, None, "x"]}}, "c1", "s", "<f>", "hermes", ("coerced",), 0.5, True, OPAQUE
     ),
     ToolResult: ToolResult("c1", "f", {"x": [1]}, "no", images=(IMAGE,), extra=OPAQUE),
+    CitationPart: CitationPart((CitedSource(url="https://example.com", title="A", quote="said"),), 0, 4, OPAQUE),
     OpaquePart: OPAQUE,
 }
 
