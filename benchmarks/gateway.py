@@ -76,7 +76,8 @@ class Backend:
                 length = head.partition(b"content-length:")[2].partition(b"\r\n")[0]
                 data = await reader.readexactly(int(length or 0))
                 body = json.loads(data) if data else {"model": "good"}
-                if not await self._answer(writer, str(body.get("model")), stream=bool(body.get("stream"))):
+                stays_open = await self._answer(writer, str(body.get("model")), stream=bool(body.get("stream")))
+                if not stays_open or b"\r\nconnection: close" in head:
                     break
                 await writer.drain()
         self.running -= 1
