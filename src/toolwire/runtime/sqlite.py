@@ -18,6 +18,9 @@ WAIT = 5.0
 _FAILURES = (sqlite3.Error, OSError)
 """Errors of a file that is broken, locked, full or not writable."""
 
+_OWN_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' ESCAPE '!'"
+"""Tables without those of SQLite itself, which cannot be dropped: AUTOINCREMENT creates one."""
+
 
 def open_database(
     path: str | os.PathLike[str], schema: Sequence[str], version: int, *, wait: float = WAIT, make: bool = True
@@ -173,7 +176,7 @@ def _prepare(connection: sqlite3.Connection, schema: Sequence[str], version: int
         # Another process may have done it between the first look and the lock.
         current = connection.execute("PRAGMA user_version").fetchone()[0]
         if 0 < current < version:
-            for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+            for (name,) in connection.execute(_OWN_TABLES).fetchall():
                 connection.execute(f'DROP TABLE "{name}"')
         if current < version:
             for statement in schema:
