@@ -174,7 +174,7 @@ class InspectorApp:
         return _json({"rows": rows, "version": version, "more": len(rows) == ROWS})
 
     async def _feed(self, request: Request) -> Response:
-        since = int(request.headers.get("last-event-id") or _number(request, "since", 0))
+        since = _decimal(request.headers.get("last-event-id", ""), _number(request, "since", 0))
         headers = {**HEADERS, "x-accel-buffering": "no"}
         return StreamingResponse(self._changes(since), media_type="text/event-stream", headers=headers)
 
@@ -286,7 +286,10 @@ def _attachment(name: str) -> str:
 
 
 def _number(request: Request, name: str, default: int) -> int:
-    text = request.query_params.get(name, "")
+    return _decimal(request.query_params.get(name, ""), default)
+
+
+def _decimal(text: str, default: int) -> int:
     return int(text) if text.isdecimal() and len(text) < 19 else default
 
 

@@ -111,21 +111,19 @@ def test_the_list_has_the_newest_first_and_can_be_continued() -> None:
     assert rows["version"] == inspector.ring.version
 
 
-def test_the_feed_reports_what_has_changed_and_ends_with_the_server() -> None:
+@pytest.mark.parametrize(
+    ("query", "last"), [("?since={}", ""), ("", "{}"), ("?since={}", "not a number")], ids=["query", "header", "both"]
+)
+def test_the_feed_reports_what_has_changed_and_ends_with_the_server(query: str, last: str) -> None:
     gateway, inspector = inspected()
     ask(gateway, "chat", "text")
     version = inspector.ring.version
     ask(gateway, "chat", "text")
+    headers = {"authorization": f"Bearer {KEY}", "last-event-id": last.format(version)}
 
     async def follow() -> Got:
-        following = asyncio.create_task(
-            request(
-                gateway,
-                f"/inspector/api/feed?since={version}",
-                method="GET",
-                headers={"authorization": f"Bearer {KEY}"},
-            )
-        )
+        path = "/inspector/api/feed" + query.format(version)
+        following = asyncio.create_task(request(gateway, path, method="GET", headers=headers))
         await asyncio.sleep(0)
         asyncio.get_running_loop().call_later(0.3, inspector.close)
         return await following
