@@ -82,12 +82,10 @@ def view_of(exchange: Exchange, previous: Exchange | None = None, *, start: int 
 
 def _without_known(view: Json) -> Json:
     """Return a view without the secrets of this process's environment."""
-    spellings = secret_spellings(secrets_of_process())
     text = json.dumps(view, ensure_ascii=False, default=str)
-    replaced = text
-    for secret in spellings:
-        replaced = replaced.replace(secret, REDACTED)
-    without: Json = json.loads(replaced) if replaced is not text else json.loads(text)
+    for secret in secret_spellings(secrets_of_process()):
+        text = text.replace(secret, REDACTED)
+    without: Json = json.loads(text)
     return without
 
 
