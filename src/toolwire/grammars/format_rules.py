@@ -77,6 +77,7 @@ from toolwire.wire.syntax import (
     Value,
     WireFormat,
     as_written,
+    holds_all_calls,
 )
 from toolwire.wire.xml_scanners import quote_attribute
 
@@ -163,7 +164,7 @@ class FormatRules:
         else:
             block = self._sequence(nodes, None)
         block = self.rules.share(block)
-        if not self.parallel or _holds_several(nodes):
+        if not self.parallel or holds_all_calls(nodes):
             return block
         join = self.wire.join
         between = literal(join) if join.strip() else free_space(join)
@@ -415,21 +416,6 @@ def _json_object(members: Iterable[tuple[str, Expression]], after: Expression = 
         comma = [Fixed(","), JSON.space] if parts else []
         parts += [*comma, literal(f"{json_text(key)}:"), JSON.space, value]
     return sequence(Fixed("{"), JSON.space, *parts, after, JSON.space, Fixed("}"))
-
-
-def _holds_several(nodes: Iterable[Node]) -> bool:
-    """Return whether one block contains all calls of a message."""
-    for node in nodes:
-        match node:
-            case Many(together=True) | JsonCall(array="several" | "always") | PyCalls():
-                return True
-            case JsonCall(between=between, nested=nested, lists=lists) if between or (nested and lists):
-                return True
-            case OneOf(options) if _holds_several(options[0]):
-                return True
-            case _:
-                pass
-    return False
 
 
 def _markup(wire: WireFormat) -> list[str]:

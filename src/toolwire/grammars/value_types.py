@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from toolwire.text.json_text import json_type
+
 
 @dataclass(frozen=True, slots=True)
 class Constants:
@@ -133,23 +135,6 @@ def values_by_type(values: Values, named: Mapping[str, Values]) -> dict[str, Val
             case _:
                 kinds.setdefault("object", []).append(inner)
     return {kind: Alternatives(tuple(options)) for kind, options in kinds.items()}
-
-
-def json_type(value: Any) -> str:
-    """Return JSON Schema's name of the type of a value; integers are numbers."""
-    match value:
-        case str():
-            return "string"
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int() | float():
-            return "number"
-        case list():
-            return "array"
-        case _:
-            return "object"
 
 
 def joined(members: list[Members]) -> Members:

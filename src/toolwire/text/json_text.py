@@ -49,6 +49,23 @@ def json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
+def json_type(value: Any) -> str:
+    """Return JSON Schema's name of the type of a value; integers are numbers."""
+    match value:
+        case str():
+            return "string"
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int() | float():
+            return "number"
+        case list():
+            return "array"
+        case _:
+            return "object"
+
+
 def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return the members of an object; an `object_pairs_hook` for decoders.
 

@@ -16,7 +16,7 @@ from toolwire.errors import DefinitionError, RenderError
 from toolwire.events import collect
 from toolwire.messages import ToolCall, call_id
 from toolwire.schema.shape import ANY, Shape
-from toolwire.text.json_text import equal_json, json_text, within_limits
+from toolwire.text.json_text import equal_json, json_text, json_type, within_limits
 from toolwire.text.python_text import python_literal
 from toolwire.tools import ToolDefinition
 from toolwire.wire.block_reader import ReadOptions
@@ -50,6 +50,7 @@ from toolwire.wire.syntax import (
     Value,
     WireFormat,
     as_written,
+    holds_all_calls,
 )
 from toolwire.wire.xml_scanners import ELEMENT_NAME, escape_text, quote_attribute
 
@@ -82,7 +83,7 @@ class _CallWriter:
 
     def message(self, calls: Sequence[ToolCall]) -> str:
         nodes = self._wire.blocks[0]
-        if _together(nodes):
+        if holds_all_calls(nodes):
             return self._sequence(nodes, calls)
         return self._wire.join.join(self._each(nodes, calls))
 
@@ -212,9 +213,9 @@ class _CallWriter:
                 case Key():
                     parts.append(key)
                 case Mark():
-                    parts.append(inner.of(_kind(value)))
+                    parts.append(inner.of(json_type(value)))
                 case Tag():
-                    parts.append(self._tag(inner, key, _kind(value)))
+                    parts.append(self._tag(inner, key, json_type(value)))
                 case Value():
                     text = value if isinstance(value, str) else json_text(value)
                     if inner.cdata and isinstance(value, str) and "<" in text and "]]>" not in text:
@@ -264,38 +265,6 @@ class _CallWriter:
         if (other or heavy) and "]]>" not in text:
             return f"<![CDATA[{text}]]>"
         return escape_text(text)
-
-
-def _kind(value: Any) -> str:
-    """Return JSON Schema's name of a value's type."""
-    match value:
-        case str():
-            return "string"
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case int() | float():
-            return "number"
-        case list():
-            return "array"
-        case _:
-            return "object"
-
-
-def _together(nodes: Iterable[Node]) -> bool:
-    """Return whether one block is written around all calls of a message."""
-    for node in nodes:
-        match node:
-            case Many(together=True) | JsonCall(array="several" | "always") | PyCalls():
-                return True
-            case JsonCall(between=between, nested=nested, lists=lists) if between or (nested and lists):
-                return True
-            case OneOf(options) if _together(options[0]):
-                return True
-            case _:
-                pass
-    return False
 
 
 def render_calls(wire: WireFormat, calls: Sequence[ToolCall], tools: Definitions) -> str:

@@ -381,6 +381,21 @@ def as_written(nodes: Iterable[Node], *, always: bool = True) -> Iterator[tuple[
                 assert_never(node)
 
 
+def holds_all_calls(nodes: Iterable[Node]) -> bool:
+    """Return whether one block, as it is written, contains all calls of a message."""
+    for node in nodes:
+        match node:
+            case Many(together=True) | JsonCall(array="several" | "always") | PyCalls():
+                return True
+            case JsonCall(between=between, nested=nested, lists=lists) if between or (nested and lists):
+                return True
+            case OneOf(options) if holds_all_calls(options[0]):
+                return True
+            case _:
+                pass
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Span(_Shown):
     """Text between two markers that is not content: reasoning.
