@@ -174,6 +174,13 @@ def test_a_session_by_name_is_continued_and_left_alone(folder: Path) -> None:
     assert sorted(path.name for path in (folder / "state" / "conversations").iterdir()), "the second one has a copy"
 
 
+def test_a_required_call_is_missing(folder: Path) -> None:
+    with scripted(calling(READ), ParsedResponse("Two."), ParsedResponse("I guess.")) as model:
+        out, notes = piped(folder, model, ["How long?", "And now?"], "--require-tool-call", status=1)
+    assert out == ["Two.", "I guess."]
+    assert notes.count("no tool was run, and --require-tool-call asks for one") == 1
+
+
 def test_a_session_that_another_chat_continued_goes_on_as_a_branch(folder: Path) -> None:
     store = ConversationStore(str(folder / "state" / "conversations.sqlite3"))
 

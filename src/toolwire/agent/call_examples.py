@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.recovery import OFFENCE
 from toolwire.errors import RenderError
-from toolwire.messages import ToolCall
+from toolwire.messages import ParsedResponse, ToolCall
 from toolwire.text.suggest import closest
 from toolwire.wire.format_registry import get_format
 from toolwire.wire.prompts import render_calls
 from toolwire.wire.renderer import call_example, example_arguments
+from toolwire.wire.stream_parser import parse
 
+_FENCED: Final = "json_fence"
 NAME_SIMILARITY: Final = 0.7
 """Minimum similarity of an unknown tool name to a tool's, for an example of that tool to be shown."""
 
@@ -43,3 +45,17 @@ def call_text(call: ToolCall, turn: TurnInfo) -> str:
         text = ""
     tools = {tool.name: tool for tool in turn.tools}
     return text if 0 < len(text) <= 2 * OFFENCE else call_example(get_format(turn.format), tools[call.name], tools)
+
+
+def fenced_call_text(response: ParsedResponse, turn: TurnInfo, results: Iterable[str]) -> str:
+    """Return a call that an answer shows in a code fence among prose, as the model should write it; "" without one.
+
+    Small models write calls like this: "I will call the tool:", the call as JSON, and the result they expect.
+
+    Args:
+        response: the answer.
+        turn: the turn to which it belongs.
+        results: the results in the conversation; a call that the answer only quotes from one is none.
+    """
+    calls = parse(response.content, format=_FENCED, tools=turn.tools, results=results).tool_calls
+    return call_text(calls[0], turn) if calls else ""

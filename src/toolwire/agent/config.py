@@ -49,7 +49,8 @@ class AgentConfig:
         definitions: maximum number of tokens for tool definitions in a request. If they need more, the model searches
             for tools on demand.
         budget: what a run may use.
-        require_tool_call: whether every answer must call a tool; the run then ends with a tool that ends the turn.
+        require_tool_call: whether the answers must call tools: until a call has succeeded, so that the last answer
+            rests on its result. If some tools end the turn, every answer must call one, and the run ends with those.
         silence: maximum number of seconds between two events of an answer before it counts as broken off; None for no
             maximum.
         answer_seconds: maximum number of seconds for one answer; None for no maximum.

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from toolwire.messages import Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
 from toolwire.text.tokens import estimate_message_tokens
 from toolwire.text.truncate import truncate
+from toolwire.wire.format_registry import get_format
+from toolwire.wire.result_text import unframed
 
 LEFT_OUT = "(Earlier steps are left out here.)"
 BRIEF = 400
@@ -162,6 +164,16 @@ def _shortened(step: list[Message], over: int, count: Callable[[Message], int]) 
         over -= before - count(replace(alone, parts=(truncated,)))
     step = [replace(message, parts=tuple(parts[at])) if at in parts else message for at, message in enumerate(step)]
     return step, changed
+
+
+def answer_text(response: ParsedResponse, format: str) -> str:
+    """Return the prose of an answer without result markers: a model that has read some may write them itself.
+
+    Args:
+        response: the answer.
+        format: the wire format in which the model was asked to write; "" for none.
+    """
+    return (unframed(get_format(format), response.content) if format else response.content).strip()
 
 
 def answer_parts(response: ParsedResponse, text: str, *, written: bool) -> tuple[Part, ...]:

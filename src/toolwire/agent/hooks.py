@@ -34,6 +34,7 @@ class TurnInfo:
         format: the wire format in which it is asked to write; "" where calls have fields of their own.
         last: whether the model is asked for an answer without calls, since a budget is used up.
         output: how the model is asked for a structured output: "native", "tool" or "text"; "" if it is not.
+        must_call: whether the answer must call a tool; see `AgentConfig.require_tool_call`.
         deps: the dependencies of the run; None if it has none.
     """
 
@@ -44,6 +45,7 @@ class TurnInfo:
     format: str = ""
     last: bool = False
     output: Literal["", "native", "tool", "text"] = ""
+    must_call: bool = False
     deps: Any = field(default=None, repr=False, compare=False)
 
 

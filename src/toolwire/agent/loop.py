@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolwire.agent.budget import BudgetUsedUp, RunLimits
-from toolwire.agent.call_examples import call_examples, call_text
+from toolwire.agent.call_examples import call_examples, fenced_call_text
 from toolwire.agent.compaction import compact
 from toolwire.agent.deferral import Deferral
-from toolwire.agent.history import answer_parts, called_tools
+from toolwire.agent.history import answer_parts, answer_text, called_tools
 from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.journal import RecordedAnswer, RunRecorder
 from toolwire.agent.model_turn import ModelTurn
@@ -52,9 +52,6 @@ from toolwire.telemetry.coached_backend import CoachedBackend
 from toolwire.telemetry.records import EndRecord
 from toolwire.telemetry.run_observer import RunObserver
 from toolwire.tools import Tier
-from toolwire.wire.format_registry import get_format
-from toolwire.wire.result_text import unframed
-from toolwire.wire.stream_parser import parse
 
 LAST_ROUND = "No more tool calls now. Answer in plain words, from what you have seen."
 REPETITION = "the same calls with the same results, again and again"
@@ -63,8 +60,6 @@ MAX_HANDOVERS = 8
 ONE_HANDOVER = "The conversation can be handed over to one agent only, and your first call does that."
 NO_HANDOVER = f"This conversation was handed over {MAX_HANDOVERS} times already: answer yourself."
 ALL_TOOLS = Intent(Tier.RUN, why="this agent offers all its tools in every task")
-FENCED = "json_fence"
-"""The format that finds calls which are only shown, in a code fence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +140,7 @@ class Run:
         self._repetition = ""  # why the next round is the last, if the calls repeat themselves
         self._fence_explained = False
         self._invalid_outputs = 0
+        self._has_result = False  # whether a call has succeeded, other than a hand-off
 
     def _use(self, agent: AgentParts) -> None:
         """Let an agent work on the conversation: with its settings, model and tools, by its policy."""
@@ -253,7 +249,7 @@ class Run:
             if recorded is None and (above := limits.parent_exceeded()):  # the last answer is the coordinator's
                 return self._ended("budget", "", f"{above} is used up")
             spending.rounds += 1
-            turn = self._model_turn.begin(spending.rounds, last=bool(exhausted))
+            turn = self._model_turn.begin(spending.rounds, last=bool(exhausted), must_call=self._must_call())
             if recorded is not None:
                 turn = replace(turn, format=recorded.format)
             await self._compact(turn, recorded)
@@ -314,7 +310,7 @@ class Run:
             response, turn = await self._response(turn, recorded, note, exhausted)
         except (BudgetUsedUp, ProviderError) as error:
             return self._ended(reason, "", f"{why}, and no last answer came: {error}")
-        text = _prose(response, turn)
+        text = answer_text(response, turn.format)
         accepted = None if output is None else output.of_last(response, text)
         text = text if accepted is None else accepted.text
         self._messages.append(Message("assistant", (TextPart(text),)))
@@ -330,10 +326,10 @@ class Run:
         response, turn = await self._response(turn, recorded, self._note)
         # The results of the answer's calls do not count: the model had not read them when it wrote the calls.
         untrusted = self._context.session.untrusted if recorded is None else recorded.untrusted
-        text = _prose(response, turn)
+        text = answer_text(response, turn.format)
         output, request = self._context.output, self._model_turn.output
         accepted, invalid = (None, []) if output is None or request is None else output.judge(response, text, request)
-        faults = faults_of(response, require_call=self._context.config.require_tool_call)
+        faults = faults_of(response, require_call=turn.must_call)
         faults = [] if accepted is not None else faults or self._fenced_call(response, turn) or invalid
         self._context.observer.add_faults(fault.kind for fault in faults)
         return _Answer(turn, response, text, faults, untrusted, accepted)
@@ -358,16 +354,12 @@ class Run:
         return (await self._recorder.record_answer(turn.round, answer)).response, turn
 
     def _fenced_call(self, response: ParsedResponse, turn: TurnInfo) -> list[Fault]:
-        """Find a call in a code fence among prose. Reported once in a run, since it may be meant as an illustration.
-
-        Small models write calls like this: "I will call the tool:", the call as JSON, and the result they expect.
-        """
+        """Find a call in a code fence among prose. Reported once in a run, since it may be meant as an illustration."""
         if self._fence_explained or not turn.format or response.all_calls:
             return []
-        results = result_texts(self._messages)  # an explanation would ask the model to make a call that it only quotes
-        calls = parse(response.content, format=FENCED, tools=turn.tools, results=results).tool_calls[:1]
-        self._fence_explained = bool(calls)
-        return [Fault("malformed", "", f"{HIDDEN} Like this:\n{call_text(call, turn)}") for call in calls]
+        text = fenced_call_text(response, turn, result_texts(self._messages))
+        self._fence_explained = bool(text)
+        return [Fault("malformed", "", f"{HIDDEN} Like this:\n{text}")] if text else []
 
     async def _run_calls(self, answer: _Answer) -> list[Outcome]:
         calls, handoffs = answer.response.all_calls, self._agent.handoffs
@@ -388,6 +380,8 @@ class Run:
         parts = answer_parts(answer.response, answer.text, written=bool(answer.turn.format))
         if parts:
             self._messages.append(Message("assistant", parts))
+        succeeded = {outcome.call.name for outcome in outcomes if outcome.result.success}
+        self._has_result = self._has_result or not succeeded <= self._agent.handoffs.keys()
         if outcomes:
             self._messages.append(Message("tool", tuple(outcome.result for outcome in outcomes)))
 
@@ -451,6 +445,14 @@ class Run:
             "failures", text, f"no valid output in {self._invalid_outputs} answers: {invalid[0].message}"
         )
 
+    def _must_call(self) -> bool:
+        """Return whether the next answer must call a tool."""
+        if not self._context.config.require_tool_call:
+            return False
+        return not self._has_result or any(
+            self._registry.lookup(tool.name).behavior.ends_turn for tool in self._registry.definitions()
+        )
+
     def _ends_run(self, outcome: Outcome) -> bool:
         if outcome.issue is not None or not outcome.result.success or outcome.call.name not in self._registry:
             return False
@@ -493,8 +495,3 @@ class Run:
             pending,
             self._context.config.name,
         )
-
-
-def _prose(response: ParsedResponse, turn: TurnInfo) -> str:
-    """Return the prose of an answer without result markers: a model that has read some may write them itself."""
-    return unframed(get_format(turn.format), response.content).strip() if turn.format else response.content.strip()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 
 from toolwire.agent.budget import ANSWER_TOKENS, BudgetUsedUp, ExpectedCost
-from toolwire.agent.config import AgentConfig
 from toolwire.agent.history import conversation_tokens, trim
 from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.model_attempt import TurnAttempt
@@ -58,12 +58,13 @@ class ModelTurn:
         self._is_shown = False  # whether an attempt of this request was
         self._attempts = 0  # in this turn
 
-    def begin(self, round: int, *, last: bool) -> TurnInfo:
+    def begin(self, round: int, *, last: bool, must_call: bool = False) -> TurnInfo:
         """Begin a turn: choose the format, and the tools that the model can see.
 
         Args:
             round: number of the round, from 1.
             last: whether the answer may not call anything, since a budget is used up.
+            must_call: whether the answer must call a tool.
 
         Raises:
             ConfigurationError: the model cannot be asked for the output as it is configured.
@@ -78,24 +79,22 @@ class ModelTurn:
             self._choice = choice.reason
         self._backend = backend
         self._attempts = 0
-        return self._turn_of(backend, round, last=last)
+        return self._turn_of(backend, TurnInfo(round, (), last=last, must_call=must_call, deps=self._context.deps))
 
     @property
     def output(self) -> OutputRequest | None:
         """The way in which the model is asked for a structured output in this turn; None if it is not."""
         return self._output
 
-    def _turn_of(self, backend: Backend, round: int, *, last: bool) -> TurnInfo:
+    def _turn_of(self, backend: Backend, turn: TurnInfo) -> TurnInfo:
         """Return the turn as one model sees it, which may be asked for a structured output in a way of its own."""
         tools = tuple(self._disclosed.definitions)
+        turn = replace(turn, tools=tools, model=backend.model, api=backend.api, format=backend.format)
         output = self._context.output
         if output is None:
-            return TurnInfo(round, tools, backend.model, backend.api, backend.format, last, deps=self._context.deps)
+            return turn
         self._output = request = output.request(backend.api, backend.format)
-        tools = output.offer(tools, request)
-        return TurnInfo(
-            round, tools, backend.model, backend.api, backend.format, last, request.mode, self._context.deps
-        )
+        return replace(turn, tools=output.offer(tools, request), output=request.mode)
 
     def replay(self, response: ParsedResponse, turn: TurnInfo) -> None:
         """Emit the events of an answer that an earlier process recorded."""
@@ -235,7 +234,7 @@ class ModelTurn:
     def _new_attempt(self, turn: TurnInfo, messages: Sequence[Message], note: str, backend: Backend) -> TurnAttempt:
         """Return an attempt of one model, with the request in its format."""
         context, notes = self._context, Notes()
-        turn = self._turn_of(backend, turn.round, last=turn.last)
+        turn = self._turn_of(backend, turn)
         request, reduced = self._prompt(turn, messages, note)
         pending = self._pending(turn)
         context.observer.record_request(pending, request)
@@ -355,17 +354,17 @@ class ModelTurn:
         request = ChatRequest(
             messages=tuple(prompt),
             tools=turn.tools,
-            tool_choice=_tool_choice(config, turn, output),
+            tool_choice=_tool_choice(turn, output),
             output=None if output is None else output.schema,
         )
         return request.with_defaults(self._additions.settings), reduced
 
 
-def _tool_choice(config: AgentConfig, turn: TurnInfo, output: OutputRequest | None) -> ToolChoice:
+def _tool_choice(turn: TurnInfo, output: OutputRequest | None) -> ToolChoice:
     if not turn.tools:
         return ToolChoice()
     if turn.last:
         has_output_tool = output is not None and output.tool is not None
         return ToolChoice("required", (FINAL_ANSWER,)) if has_output_tool else ToolChoice("none")
-    required = config.require_tool_call or (output is not None and output.required)
+    required = turn.must_call or (output is not None and output.required)
     return ToolChoice("required" if required else "auto")

@@ -31,7 +31,7 @@ WITHOUT = 2
 LONGEST_CYCLE = 8
 """Maximum length of a cycle, in turns."""
 
-NO_CALL = "You called no tool. Every answer has to call one; to finish, call the tool that does."
+NO_CALL = "You called no tool, but this answer has to call one. If there is a tool to finish with, it counts too."
 EMPTY = "You wrote nothing. Answer, or call a tool."
 SPLIT = (
     "Your call was cut off because the answer became too long, and it did not run. Do it in several smaller calls: "

@@ -15,6 +15,14 @@ from toolwire.providers.api_registry import get_api
 from toolwire.wire.format_registry import AUTO, get_format
 
 DEFAULT_MODEL = "1.5b"
+RequireToolCall = Annotated[
+    bool,
+    typer.Option(
+        "--require-tool-call",
+        help="Exit with status 1 unless a tool call succeeded that does more than end the turn.",
+    ),
+]
+"""The option of `ask` and `chat`."""
 
 
 @dataclass(frozen=True, slots=True)

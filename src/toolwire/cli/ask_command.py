@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from toolwire._surface import needs_extra
-from toolwire.cli.agent_options import AgentOptions
+from toolwire.cli.agent_options import AgentOptions, RequireToolCall
 from toolwire.cli.console import CliError, claim_output, say
 from toolwire.cli.option_groups import takes_options
 
@@ -42,13 +42,7 @@ interrupted. A denied call does not end the run: the model reads of it and conti
 def ask(
     question: Annotated[str, typer.Argument(help="The question to answer, or the task to do.")],
     options: AgentOptions,
-    require_tool_call: Annotated[
-        bool,
-        typer.Option(
-            "--require-tool-call",
-            help="Exit with status 1 unless a tool call succeeded that does more than end the turn.",
-        ),
-    ] = False,
+    require_tool_call: RequireToolCall = False,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per event.")] = False,
 ) -> None:
     """Ask a model that can use the files below --root; a change of a file needs your approval."""
@@ -64,15 +58,9 @@ def ask(
     assert end is not None
     if end.reason == "error":
         raise CliError(end.detail, status=1)
-    if require_tool_call and not outcome.looked_up:
-        raise CliError(f"{_no_lookup(outcome.failed)}, and --require-tool-call asks for one", status=1)
-    if outcome.required and not outcome.succeeded:
-        raise CliError(f"{_no_lookup(outcome.failed)}, and the agent's require_tool_call asks for one", status=1)
-    if outcome.tools and end.good and not outcome.succeeded:
-        say(f"toolwire: {_no_lookup(outcome.failed)}, so the answer is not based on any file or lookup", "yellow")
+    if missing := outcome.missing_call(require_tool_call):
+        raise CliError(missing, status=1)
+    if outcome.tools and end.good and outcome.without_call:
+        say(f"toolwire: {outcome.without_call}, so the answer is not based on any file or lookup", "yellow")
     if not end.good:
         raise typer.Exit(1)
-
-
-def _no_lookup(failed: int) -> str:
-    return f"no tool call succeeded ({failed} failed or were denied)" if failed else "no tool was run"

@@ -18,21 +18,21 @@ from toolwire.messages import Content
 
 
 @dataclass(slots=True)
-class AskOutcome:
+class RunOutcome:
     """The end of a run and the success of its calls.
 
     Attributes:
-        end: the end of the run.
         tools: whether the agent has tools.
         required: whether the agent's settings require a tool call.
+        end: the end of the run.
         succeeded: names of the tools whose calls ran and succeeded.
         looked_up: whether one of them did more than end the turn.
         failed: number of calls that were refused, denied, or failed.
     """
 
-    end: RunEnded | None = None
     tools: bool = False
     required: bool = False
+    end: RunEnded | None = None
     succeeded: set[str] = field(default_factory=set)
     looked_up: bool = False
     failed: int = 0
@@ -50,8 +50,28 @@ class AskOutcome:
             case _:
                 pass  # no call, and not the end
 
+    @property
+    def without_call(self) -> str:
+        """That no call succeeded, as the beginning of a message; "" if one did."""
+        if self.succeeded:
+            return ""
+        return f"no tool call succeeded ({self.failed} failed or were denied)" if self.failed else "no tool was run"
 
-async def ask_and_show(question: str, options: AgentOptions, *, json: bool) -> AskOutcome:
+    def missing_call(self, required: bool) -> str:
+        """Return that a required call is missing, for the user; "" if none is.
+
+        Args:
+            required: whether the user asked for a call that does more than end the turn.
+        """
+        if required and not self.looked_up:
+            why = self.without_call or "no tool was run but one that ends the turn"
+            return f"{why}, and --require-tool-call asks for one"
+        if self.required and self.without_call:
+            return f"{self.without_call}, and the agent's require_tool_call asks for one"
+        return ""
+
+
+async def ask_and_show(question: str, options: AgentOptions, *, json: bool) -> RunOutcome:
     """Ask and show the events; return their outcome."""
     task: Content = [question, *read_attachments(options.attach)] if options.attach else question
     conversation = None if options.session is None else open_session(options.session)
@@ -59,7 +79,7 @@ async def ask_and_show(question: str, options: AgentOptions, *, json: bool) -> A
     async with open_from_options(options, prompt, SYSTEM) as opened_agent:
         agent = opened_agent.agent
         ends = turn_enders(opened_agent)
-        outcome = AskOutcome(tools=bool(len(agent.registry)), required=agent.config.require_tool_call)
+        outcome = RunOutcome(tools=bool(len(agent.registry)), required=agent.config.require_tool_call)
         if not outcome.tools:
             say("toolwire: no --root and no --tools, so the model cannot look anything up", "yellow")
         if opened_agent.local and not console(stderr=True).is_terminal:

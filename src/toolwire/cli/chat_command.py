@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from toolwire._surface import needs_extra
-from toolwire.cli.agent_options import AgentOptions
+from toolwire.cli.agent_options import AgentOptions, RequireToolCall
 from toolwire.cli.approval_prompt import is_interactive
 from toolwire.cli.console import CliError, claim_output
 from toolwire.cli.option_groups import takes_options
@@ -34,7 +34,8 @@ In the chat, /help lists the commands. Enter sends the message, Alt-Enter begins
 together. Ctrl-C stops the answer; a second Ctrl-C or Ctrl-D leaves. When input is piped, each line is a message and the
 answers go to standard output.
 
-Exit status 1: input was piped, and a message was not answered."""
+Exit status 1: input was piped, and a message was not answered, or answered without a tool call that succeeded although
+--require-tool-call or the agent's require_tool_call asks for one."""
 
 
 @takes_options(AgentOptions)
@@ -44,6 +45,7 @@ def chat(
         str | None,
         typer.Option(help="Continue a conversation that was saved with /save; last: the most recent one."),
     ] = None,
+    require_tool_call: RequireToolCall = False,
 ) -> None:
     """Chat with a model that uses tools below --root; approvals are asked for here."""
     options = options.validate()
@@ -55,7 +57,7 @@ def chat(
         )
 
     with nullcontext() if is_interactive() else claim_output():
-        all_answered = asyncio.run(converse_with_agent(options, resume or ""))
+        all_answered = asyncio.run(converse_with_agent(options, resume or "", require_tool_call=require_tool_call))
     # A user at a terminal has seen what failed; a script sees only the status.
     if not all_answered and not is_interactive():
         raise typer.Exit(1)

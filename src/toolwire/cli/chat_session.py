@@ -13,7 +13,7 @@ from toolwire.agent.run_events import AgentEvent, ApprovalRequested, RunEnded
 from toolwire.agent.task import task_message
 from toolwire.cli.agent_options import AgentOptions
 from toolwire.cli.approval_prompt import ApprovalPrompt
-from toolwire.cli.ask_run import turn_enders
+from toolwire.cli.ask_run import RunOutcome, turn_enders
 from toolwire.cli.attached_files import attached_name, read_attachment, read_attachments
 from toolwire.cli.console import CliError, console, leave, say, styled
 from toolwire.cli.event_printer import EventPrinter, OrderedPrompt
@@ -37,12 +37,13 @@ from toolwire.wire.format_registry import get_format
 INTERRUPTED = 130
 
 
-async def converse_with_agent(options: AgentOptions, file: str) -> bool:
+async def converse_with_agent(options: AgentOptions, file: str, *, require_tool_call: bool = False) -> bool:
     """Converse with the agent that the options describe; return whether every message was answered.
 
     Args:
         options: name the agent, and perhaps a stored session.
         file: path of the conversation to continue; "" for a new one, or that of the session.
+        require_tool_call: whether an answer counts only if a tool call succeeded that does more than end the turn.
     """
     attached = read_attachments(options.attach)
     session = NamedSession(options.session) if options.session is not None else None
@@ -53,6 +54,7 @@ async def converse_with_agent(options: AgentOptions, file: str) -> bool:
     async with open_from_options(options, confirm, CHAT_SYSTEM) as opened_agent:
         chat = Chat(opened_agent, confirm, history=history, file=file, copy=copy, trace=options.trace)
         chat.attached += attached
+        chat.require_tool_call = require_tool_call
         await chat.converse(
             open_line_source({f"/{name}": summary for name, (summary, _) in chat.commands.items()}, chat.status_line)
         )
@@ -85,6 +87,7 @@ class Chat:
     Attributes:
         attached: images and files that the next message will contain.
         all_answered: whether every message has been answered so far.
+        require_tool_call: whether an answer counts only if a tool call succeeded that does more than end the turn.
     """
 
     def __init__(
@@ -101,6 +104,7 @@ class Chat:
         self.history = history if named is None else named.messages
         self.attached: list[ImagePart | FilePart] = []
         self.all_answered = True
+        self.require_tool_call = False
         self.commands: dict[str, tuple[str, Callable[[str], Awaitable[None]]]] = {
             "help": ("list the commands", self._help),
             "tools": ("list the tools that the model can call", self._tools),
@@ -230,18 +234,29 @@ class Chat:
             self._warned = True
         else:
             self.history = end.messages if end.reason != "error" else partial.messages(before)
-            self.all_answered = self.all_answered and end.good
+            outcome = self._outcome()
+            missing = outcome.missing_call(self.require_tool_call) if end.good else ""
+            self.all_answered = self.all_answered and end.good and not missing
             if end.good:
                 self.attached.clear()  # kept until then, so that a failed message can be sent again
-            if self._agent.local and end.good and not end.calls and len(self._agent.agent.registry):
-                say(
-                    "no tool was run, so this answer is not based on any lookup"
-                )  # small models invent what they did not read
+            if missing:
+                say(f"toolwire: {missing}", "red")
+            elif self._agent.local and end.good and outcome.tools and outcome.without_call:
+                # Small models invent what they did not read.
+                say(f"{outcome.without_call}, so this answer is not based on any lookup")
         finally:
             self._answer_task = None
         if self.history != before:
             self._questions.append((task, before))
         self._autosave()
+
+    def _outcome(self) -> RunOutcome:
+        """Return the outcome of the last answer."""
+        agent = self._agent.agent
+        outcome, ends = RunOutcome(bool(len(agent.registry)), agent.config.require_tool_call), turn_enders(self._agent)
+        for event in self._events:
+            outcome.add(event, ends)
+        return outcome
 
     def _autosave(self) -> None:
         """Save a copy, so that closing the terminal does not lose the conversation."""

@@ -63,6 +63,15 @@ def test_other_agent_continues_with_its_own_prompt_and_tools() -> None:
     assert [definition.name for definition in requests(desk)[0].tools] == ["transfer_to_billing"]
 
 
+def test_a_required_call_is_another_one_than_the_hand_over() -> None:
+    config = AgentConfig(name="billing", require_tool_call=True)
+    answers = "I think 9 euros.", calling("find_invoice", number=7), "It was 12 euros."
+    billing = agent("billing", *answers, tools=[find_invoice], config=config)
+    _, ended = run(AgentTeam(agent("desk", calling("transfer_to_billing")), handoffs=[Handoff(billing, "Invoices.")]))
+    assert (ended.reason, ended.answer) == ("answered", "It was 12 euros.")
+    assert [request.tool_choice.mode for request in requests(billing)] == ["required", "required", "auto"]
+
+
 def test_agents_hand_on_and_back_but_not_for_ever() -> None:
     looks = [calling("find_invoice", number=at) for at in range(5)]  # other calls between: no repetition ends the run
     billing = agent(

@@ -159,6 +159,15 @@ def test_model_is_asked_again_for_a_required_call() -> None:
     assert backend.requests[0].tool_choice.mode == "required"
 
 
+@pytest.mark.mission("C31")
+def test_an_answer_that_rests_on_a_result_ends_the_run() -> None:
+    failing, adding = calling(ToolCall("add", {"a": 1}, "1")), calling(ToolCall("add", {"a": 1, "b": 1}, "2"))
+    backend = ScriptedBackend([failing, ParsedResponse("prose"), adding, ParsedResponse("2")])
+    _, end = run(Agent(backend, [add], AgentConfig(require_tool_call=True)))
+    assert (end.reason, end.answer, end.rounds) == ("answered", "2", 4)
+    assert [request.tool_choice.mode for request in backend.requests] == ["required", "required", "required", "auto"]
+
+
 @pytest.mark.mission("C30", "D56")
 def test_answer_that_breaks_off_is_asked_for_again() -> None:
     cut = ParsedResponse("half", finish_reason=FinishReason.ERROR)
@@ -286,3 +295,7 @@ def test_tool_that_ends_the_turn_ends_the_run() -> None:
     agent = Agent(backend, [add, *ending_tools()], AgentConfig(require_tool_call=True))
     _, end = run(agent)
     assert (end.reason, end.answer, end.detail, end.rounds) == ("finished", "all done", "task_completion", 2)
+    adding = calling(ToolCall("add", {"a": 1, "b": 1}, "2"))
+    backend = ScriptedBackend([adding, ParsedResponse("prose"), finish])
+    _, end = run(Agent(backend, [add, *ending_tools()], AgentConfig(require_tool_call=True)))
+    assert (end.reason, end.rounds) == ("finished", 3), "the result of another call is not enough"
