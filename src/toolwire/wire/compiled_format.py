@@ -16,7 +16,7 @@ from toolwire.wire.leaf_scanners import CDATA
 from toolwire.wire.lookahead import Lookahead, known_tags, next_character
 from toolwire.wire.marker_sets import MarkerSet, marker_set
 from toolwire.wire.node_markers import ANY_TAG, TEXT, Markers, first, first_of, leaves
-from toolwire.wire.quotation_markers import quotation_markers, quoting_tags
+from toolwire.wire.quotation_markers import RESULT_ELEMENTS, quotation_markers, quoting_tags
 from toolwire.wire.quotations import MORE_THAN_MENTIONED
 from toolwire.wire.raw_values import HeaderPattern, ValueEnd
 from toolwire.wire.syntax import (
@@ -299,8 +299,9 @@ class CompiledFormat:
         }
         self.anywhere = free[format.at]
         self.ending = openers - drafts if format.ends_reasoning else frozenset()
-        self._tags = quoting_tags(format)
-        self.quotes = quotation_markers(format, openers, self.anywhere)
+        self._tags = RESULT_ELEMENTS | quoting_tags(format)
+        results = {opener: closers for opener, closers in RESULT_ELEMENTS.items() if opener not in openers}
+        self.quotes = results | quotation_markers(format, openers, self.anywhere)
         self.content = ContentMarkers(
             anywhere=self.anywhere,
             start=openers,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import chain
+from itertools import chain, product
 
 from toolwire.wire.content_markers import FENCES
 from toolwire.wire.leaf_scanners import CDATA, CDATA_CLOSE
@@ -27,6 +27,15 @@ _TAG_OF_RESULT = re.compile(
     r"[<\[][^<>\[\]{]*(?:tool|function)[^<>\[\]{]*(?:response|result|output)[^<>\[\]{]*[>\]]?", re.I
 )
 """A tag or token around the results of tools. Other formats use words that texts of any kind have."""
+_RESULT_NAMES = frozenset({"observation"}.union(
+    f"{source}_{kind}{plural}"
+    for source, kind, plural in product(
+        ("tool", "tool_call", "function", "function_call"), ("result", "response", "output"), ("", "s")
+    )
+))  # fmt: skip
+"""Names of elements that contain the results of tools in any format, and in texts of no format."""
+RESULT_ELEMENTS = {f"<{name}{end}": frozenset({f"</{name}>"}) for name in _RESULT_NAMES for end in "> "}
+"""By opening tag of such an element, with attributes or without, the tag that closes it."""
 
 
 def quotation_markers(format: WireFormat, openers: Markers, anywhere: Markers) -> dict[str, Markers]:

@@ -82,10 +82,11 @@ _CODE_BEHIND = re.compile(r"[`)*]*\s*(?:->|=>|→|⇒|==|#\s*=>)|~~")
 # Tokens such as `<|tool_response_end|>` and `<tool_response|>` close a result.
 RESULT_TAG = (
     r"<(?![^<>]{0,80}(?<![a-zA-Z])(?:end|END)(?![a-zA-Z])|\w{1,80}[|｜]>)"
-    r"[|｜]?[\w:▁-]{0,40}(?:tool|function|call)s?[\w:▁-]{0,20}(?:response|result|output)[\w:▁-]{0,40}[|｜]?>"
+    r"[|｜]?(?:[\w:▁-]{0,40}(?:tool|function|call)s?[\w:▁-]{0,20}(?:response|result|output)[\w:▁-]{0,40}|observations?)"
+    r"(?:[ ][^<>\n]{0,200})?[|｜]?>"
 )
 """A pattern of the opening tags and tokens with which a tool's result begins."""
-_RESULT_ENDS = r"[<\[][|｜]?/?[\w:▁-]{0,40}(?:response|result|output)[\w:▁-]{0,40}[|｜]?[>\]]"
+_RESULT_ENDS = r"[<\[][|｜]?/?[\w:▁-]{0,40}(?:response|result|output|observation)[\w:▁-]{0,40}[|｜]?[>\]]"
 _IN_RESULT = re.compile(rf"(?:{RESULT_TAG}|\[TOOL_RESULTS?\])(?:(?!{_RESULT_ENDS})[\s\S])*\Z", re.IGNORECASE)
 
 

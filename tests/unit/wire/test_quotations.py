@@ -71,7 +71,29 @@ def test_a_result_is_content_wherever_it_begins(before: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["The tag <tool_response> is for results. ", "`<tool_response>` and ", "('<arg_key>') "]
+    "tag",
+    [
+        *("tool_output", "tool_results", "function_response", "function_call_output", "tool_call_response"),
+        *("observation", 'tool_result id="1"', 'function_response name="write_file"'),
+    ],
+)
+@pytest.mark.parametrize("format", ["auto", "hermes", "mistral_args", "pythonic"])
+def test_elements_around_results_of_tools_quote_in_every_format(tag: str, format: str) -> None:
+    call = "[run_command(command='make')]" if format == "pythonic" else _CALL
+    text = f"<{tag}>\n{call}\n</{tag.partition(' ')[0]}>"
+    if format == "mistral_args":
+        text = text.replace(_CALL, '[TOOL_CALLS]run_command[ARGS]{"command": "make"}')
+    read = _read(text, format)
+    assert (read.tool_calls, read.problems, read.content) == ((), (), text)
+
+
+@pytest.mark.parametrize("tag", ["output", "response", "result", "tool_outputs_of", "observations_of"])
+def test_elements_that_are_not_the_results_of_tools_hide_nothing(tag: str) -> None:
+    assert len(_read(f"<{tag}>{_CALL}</{tag}>", "hermes").tool_calls) == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["The tag <tool_response> is for results. ", "`<tool_response>` and ", "An <observation> is ", "('<arg_key>') "]
 )
 def test_a_tag_that_is_mentioned_hides_nothing(text: str) -> None:
     read = _read(text + _CALL)
