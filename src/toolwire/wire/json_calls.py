@@ -13,6 +13,7 @@ from toolwire.wire.block_reader import BlockReader, Control
 from toolwire.wire.call_builder import Arguments, CallBuilder, EndOfText, Unreadable, decode_json
 from toolwire.wire.compiled_format import Step
 from toolwire.wire.definition_text import is_definition
+from toolwire.wire.dialects import LIST_KEYS, folded_key
 from toolwire.wire.leaf_scanners import JsonValue, Leaf, NextMarker, TextUpToMarker, WholeObject
 from toolwire.wire.marker_sets import CONTAINER, MarkerSet, marker_set
 from toolwire.wire.syntax import END_OF_SEQUENCE, Args, JsonCall, TokenArgs
@@ -270,12 +271,19 @@ def _json_call(reader: BlockReader, node: JsonCall, extra: MarkerSet) -> Control
         raise Unreadable("the name of the tool is missing", "missing_name")
     if not node.needs_args:
         call.use_members()
+    if any(folded_key(key) in LIST_KEYS and _has_objects(value) for key, value in call.members.items()):
+        raise Unreadable("a call is beside a list of calls")
     if call.index < 0:
         if node.needs_args:
             raise Unreadable("the arguments are missing")
         reader.announce(call)
     call.complete_payload()
     yield from _extra(reader, call, extra)
+
+
+def _has_objects(value: Any) -> bool:
+    """Return whether a value is a list with objects, which under a key for calls are calls."""
+    return isinstance(value, list) and any(isinstance(item, dict) for item in value)
 
 
 def _whole_call(reader: BlockReader, call: CallBuilder, node: JsonCall) -> Generator[Leaf, Any, bool]:
@@ -357,7 +365,9 @@ def _keyed(reader: BlockReader, call: CallBuilder) -> Control:
 
 def _member(reader: BlockReader, call: CallBuilder, node: JsonCall, key: str) -> Control:
     if reader.call is not call and (key in node.args or key in node.name):
-        raise Unreadable("a call is beside a list of calls")
+        # The calls of a list were read, and a call beside them is not one of them: it is reported, and does not run.
+        call.members[key], _ = yield from _value(reader, call)
+        return
     if key in node.args:
         yield from _args(reader, call, lone=node.lone)
         return

@@ -111,7 +111,27 @@ def test_members_of_a_call_beside_a_list_of_calls_start_no_call(members: str) ->
     text = f'{{"tool_calls": [{_CALL}], {members}}}'
     response = check_chunking(text, format="openai_json", tools=TOOLS).response
     assert ([call.arguments for call in response.tool_calls], response.incomplete) == ([{"a": 1}], ())
-    assert response.content.strip() == members.partition(": ")[2] + "}"
+    assert response.content == ""
+    assert [(problem.kind, problem.raw) for problem in response.problems] == [("unread_members", text)]
+
+
+@pytest.mark.parametrize("key", ["tool_calls", "calls", "functionCalls"])
+@pytest.mark.parametrize("format", ["auto", "hermes", "qwen3_coder"])
+def test_a_name_with_a_list_of_calls_beside_it_is_no_call(key: str, format: str) -> None:
+    calls = f'"{key}": [{_CALL}]'
+    for members in (f'{calls}, "name": "f"', f'"name": "f", {calls}', f'"name": "f", "arguments": {{}}, {calls}'):
+        text = f"<tool_call>{{{members}}}</tool_call>"
+        response = check_chunking(text, format=format, tools=TOOLS).response
+        assert (response.tool_calls, response.content) == ((), text)
+        assert [problem.kind for problem in response.problems] == ["malformed"]
+
+
+@pytest.mark.parametrize("value", ['["a"]', "[]", "{}", '"a"'])
+def test_other_members_under_the_key_of_a_list_of_calls_are_only_reported(value: str) -> None:
+    text = f'<tool_call>{{"name": "f", "arguments": {{"a": 1}}, "functions": {value}}}</tool_call>'
+    response = check_chunking(text, format="hermes", tools=TOOLS).response
+    assert [call.arguments for call in response.tool_calls] == [{"a": 1}]
+    assert [problem.kind for problem in response.problems] == ["unread_members"]
 
 
 @pytest.mark.parametrize(

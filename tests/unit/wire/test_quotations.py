@@ -93,7 +93,8 @@ def test_elements_that_are_not_the_results_of_tools_hide_nothing(tag: str) -> No
 
 
 @pytest.mark.parametrize(
-    "text", ["The tag <tool_response> is for results. ", "`<tool_response>` and ", "An <observation> is ", "('<arg_key>') "]
+    "text",
+    ["The tag <tool_response> is for results. ", "`<tool_response>` and ", "An <observation> is ", "('<arg_key>') "],
 )
 def test_a_tag_that_is_mentioned_hides_nothing(text: str) -> None:
     read = _read(text + _CALL)
