@@ -10,7 +10,7 @@ from typing import Any
 
 from toolwire.client.response_body import json_of
 from toolwire.errors import ProviderError
-from toolwire.events import Event, Finish, ProblemFound, collect, replay
+from toolwire.events import Event, Finish, ProblemFound, UsageCounted, collect, replay
 from toolwire.gateway.client_apis import ClientApi
 from toolwire.gateway.failures import INTERNAL, UNAVAILABLE, UNREACHABLE, GatewayFailure
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, Upstream
@@ -201,14 +201,15 @@ async def _encoded(question: Question, answer: EventAnswer) -> AsyncIterator[byt
     """Yield the bytes of an answer in the client's API, in the groups in which its events arrive."""
     api = question.client_api.api
     encoder = api.stream_encoder(model=question.model, id=question.id, created=question.created, notes=question.notes)
+    watch = _FaultWatch()
     async for events in answer.events:
         question.observe(events)
-        break_off = _break_off(events)
+        fault = watch.fault_in(events)
         # What arrived before is still written; the end is the error that follows.
-        if piece := encoder.feed(events if break_off is None else events[:-1]):
+        if piece := encoder.feed(events if fault is None else events[:-1]):
             yield piece
-        if break_off is not None and not encoder.ended:
-            raise ProviderError(break_off.message)
+        if fault is not None and not encoder.ended:
+            raise ProviderError(fault.message)
         if encoder.ended:
             return
     if piece := encoder.finish():
@@ -229,8 +230,10 @@ async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply:
                 data = json_of(body)
                 if not isinstance(data, dict):
                     raise GatewayFailure(UNREACHABLE, "the backend did not answer with a JSON object")
-                if question.observers:
-                    question.observe(list(replay(api.decode_response(data))))
+                events = list(replay(api.decode_response(data)))
+                question.observe(events)
+                if (fault := _FaultWatch().fault_in(events)) is not None:
+                    raise GatewayFailure(UNREACHABLE, fault.message)
                 await reply.whole(200, body, answer.media_type)
                 return
             response = collect(await _all_events(question, answer))
@@ -248,23 +251,45 @@ async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply:
     await reply.whole(200, body, "application/json", notes_header(question))
 
 
-def _break_off(events: Sequence[Event]) -> Problem | None:
-    """Return the problem by which events report that the backend's stream broke off; None if they do not.
+class _FaultWatch:
+    """Watches the events of one answer for the end of an answer that the client must not take for a good one.
 
-    A connection that is closed in the middle looks like the end of an answer, so only the missing end shows it.
+    A connection that is closed in the middle looks like the end of an answer, so only the missing end shows it. An
+    answer of which nothing could be read looks like one without content.
     """
-    if not (events and events[-1] == Finish(FinishReason.ERROR)):
-        return None
-    problems = (event.problem for event in events if isinstance(event, ProblemFound))
-    return next((problem for problem in problems if problem.kind == "truncated" and problem.index is None), None)
+
+    def __init__(self) -> None:
+        self._read_any = False
+        self._malformed: Problem | None = None
+
+    def fault_in(self, events: Sequence[Event]) -> Problem | None:
+        """Return the problem that ends the answer with these events; None if there is none, or if it goes on."""
+        truncated: Problem | None = None
+        for event in events:
+            match event:
+                case ProblemFound(problem) if problem.index is None:
+                    if problem.kind == "malformed":
+                        self._malformed = self._malformed or problem
+                    elif problem.kind == "truncated":
+                        truncated = problem
+                case ProblemFound() | UsageCounted() | Finish():
+                    pass
+                case _:
+                    self._read_any = True
+        if not (events and isinstance(events[-1], Finish)):
+            return None
+        if truncated is not None and events[-1].reason is FinishReason.ERROR:
+            return truncated
+        return None if self._read_any else self._malformed
 
 
 async def _all_events(question: Question, answer: EventAnswer) -> list[Event]:
     arrived: list[Event] = []
+    watch = _FaultWatch()
     async for events in answer.events:
         question.observe(events)
-        if (break_off := _break_off(events)) is not None:
-            raise ProviderError(break_off.message)
+        if (fault := watch.fault_in(events)) is not None:
+            raise ProviderError(fault.message)
         arrived += events
     return arrived
 

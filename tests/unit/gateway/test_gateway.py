@@ -438,3 +438,40 @@ def test_a_backend_that_closes_the_connection_in_the_middle_is_an_error(api: str
     assert answer.finish_reason is FinishReason.ERROR
     assert any("broke off" in problem.message for problem in answer.problems)
     assert b"message_stop" not in got.body and b"[DONE]" not in got.body and b"response.completed" not in got.body
+
+
+def wrong_answer(content: Any, *, stream: bool) -> bytes:
+    """Return a whole answer of Chat Completions whose content has the wrong type, or a stream of such pieces."""
+    key = "delta" if stream else "message"
+    choice = {"index": 0, key: {"content": content, "tool_calls": "x"}, "finish_reason": None if stream else "stop"}
+    data = json.dumps({"id": "c", "choices": [choice]}).encode()
+    end = b'data: {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+    return b"data: " + data + b"\n\n" + end if stream else data
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("api", CLIENTS)
+def test_an_answer_of_which_nothing_can_be_read_is_an_error(api: str, stream: bool) -> None:
+    if api == "chat" and stream:
+        pytest.skip("the bytes of a stream in the client's own API are passed on")
+    transport = ScriptedTransport("openai_chat", [wrong_answer(5, stream=stream)])
+    client = Client("openai_chat", "backend", key="k", transport=transport)
+    path, body = asked(api, stream=stream)
+    got = run(gateway(ApiUpstream(client, model="m", calls_in_text="none")), path, body)
+    if got.status == 200:  # a stream that had begun
+        answer = answer_in(api, got.body, stream=True)
+        assert stream and answer.finish_reason is FinishReason.ERROR
+        assert any("cannot be read" in problem.message or "TypeError" in problem.message for problem in answer.problems)
+    else:
+        assert got.status == 502
+        assert "TypeError" in error_of(api, got.json)[1]
+
+
+@pytest.mark.parametrize("api", CLIENTS)
+def test_an_answer_without_content_is_not_an_error(api: str) -> None:
+    whole = {"id": "c", "choices": [{"index": 0, "message": {"content": None}, "finish_reason": "stop"}]}
+    transport = ScriptedTransport("openai_chat", [json.dumps(whole).encode()])
+    client = Client("openai_chat", "backend", key="k", transport=transport)
+    path, body = asked(api)
+    got = run(gateway(ApiUpstream(client, model="m", calls_in_text="none")), path, body)
+    assert got.status == 200
