@@ -41,7 +41,7 @@ class Reply:
         self._send = send
         self.client_api = client_api
         self._headers = list(headers)
-        self._at_boundary = True  # between two events of the stream
+        self._tail = b""  # the last bytes of the stream
         self._sending = False
         self._last_sent = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -56,6 +56,12 @@ class Reply:
         """Records the answer for the inspector; None if it is off."""
         self.stopping = False
         """True if the server ends this answer, so that the cancellation of its task means only that."""
+
+    @property
+    def end_of_event(self) -> bytes:
+        """The bytes that end an event of which only a part was sent; b"" between two events."""
+        line_ends = (b"\n\n", b"\r\n\r\n") if self.client_api.keep_alive else (b"\n",)
+        return b"" if not self._tail or self._tail.endswith(line_ends) else line_ends[0]
 
     async def whole(self, status: int, body: bytes, media_type: str, headers: Mapping[str, str] | None = None) -> None:
         """Send the whole response."""
@@ -84,7 +90,7 @@ class Reply:
             await self._send({"type": "http.response.body", "body": data, "more_body": True})
         finally:
             self._sending = False
-        self._at_boundary = data.endswith((b"\n\n", b"\r\n\r\n"))
+        self._tail = data[-4:]
         self._last_sent = asyncio.get_running_loop().time()
 
     async def end(self) -> None:
@@ -128,7 +134,7 @@ class Reply:
         loop = asyncio.get_running_loop()
         quiet = loop.time() - self._last_sent
         is_sending = self._sending or (self._sign is not None and not self._sign.done())
-        if quiet >= SILENCE - 0.01 and self._at_boundary and not is_sending and not self.ended:
+        if quiet >= SILENCE - 0.01 and not self.end_of_event and not is_sending and not self.ended:
             self._last_sent = loop.time()
             self._sign = loop.create_task(self._send_sign())
             quiet = 0.0
@@ -150,13 +156,16 @@ async def answer_stream(question: Question, upstreams: Iterator[Upstream], reply
         with reply.keeping_alive():
             async with _first_answer(question, upstreams, reply) as answer:
                 if isinstance(answer, PassedAnswer):
-                    reader = AnswerReader(question.client_api.api, reads_text=False) if question.observers else None
+                    reader, watch = AnswerReader(question.client_api.api, reads_text=False), _FaultWatch()
                     async for piece in answer.body:
                         await reply.piece(piece, answer.media_type)
-                        if reader is not None:
-                            question.observe(reader.feed(piece))
-                    if reader is not None:
-                        question.observe(reader.finish())
+                        events = reader.feed(piece)
+                        question.observe(events)
+                        watch.fault_in(events)
+                    events = reader.finish()
+                    question.observe(events)
+                    if (fault := watch.fault_in(events)) is not None:
+                        raise ProviderError(fault.message)
                 else:
                     async for piece in _encoded(question, answer):
                         await reply.piece(piece)
@@ -193,7 +202,7 @@ async def _fail(question: Question, reply: Reply, failure: GatewayFailure) -> No
         question.exchange.failure = str(failure)
     reply.status = failure.status
     if not reply.ended:
-        await reply.piece(question.client_api.api.write_error(str(failure)))
+        await reply.piece(reply.end_of_event + question.client_api.api.write_error(str(failure)))
         await reply.end()
 
 

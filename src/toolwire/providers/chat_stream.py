@@ -76,7 +76,8 @@ class ChatStreamReader:
                 choice = next((choice for choice in choices if not choice.get("index")), None)
             if choice is None:  # only the first choice is read
                 return
-            delta = choice.get("delta") or {}
+            choice = _as_delta(choice)
+            delta = choice["delta"]
             for shown, part in reasoning_parts(delta, self._reasoning):
                 self._think(shown, part)
             for block in content_blocks(delta.get("content"), builder):
@@ -179,6 +180,14 @@ class ChatStreamReader:
         if id and open_id and id != open_id:
             return bool(name) or builder.is_whole(key)
         return bool(name and arguments and not id and builder.is_whole(key))
+
+
+def _as_delta(choice: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a choice with a delta; some servers answer the request for a stream with a whole message."""
+    if choice.get("delta"):
+        return choice
+    members = {name: value for name, value in choice.items() if name != "message"}
+    return {**members, "delta": choice.get("message") or {}}
 
 
 class ChatStreamWriter:

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.simulated_time import SimulatedTimeLoop
 
-from toolwire import Event
+from toolwire import Event, ParsedResponse, collect, get_api
 from toolwire.agent.prices import ModelPrices
 from toolwire.gateway.access import Access
 from toolwire.gateway.app import Gateway
@@ -140,6 +140,25 @@ def run(app: Any, path: str, body: Any = None, **options: Any) -> Got:
     """Send a request in simulated time."""
     with asyncio.Runner(loop_factory=SimulatedTimeLoop) as runner:
         return runner.run(request(app, path, body, **options))
+
+
+def answer_in(api: str, body: bytes, *, stream: bool) -> ParsedResponse:
+    """Return the answer that a client of an API reads."""
+    codec = get_api(CLIENTS[api])
+    if not stream:
+        return codec.decode_response(json.loads(body))
+    decoder = codec.stream_decoder()
+    return collect([*decoder.feed(body), *decoder.finish()])
+
+
+def error_of(api: str, body: Any) -> tuple[Any, str]:
+    """Return what names the kind of an error in an API, and the message."""
+    if api == "ollama":
+        return None, body["error"]
+    error = body["error"]
+    if api == "messages":
+        assert body["type"] == "error"
+    return error.get("status" if api == "gemini" else "type"), error["message"]
 
 
 class Scripted:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import zstandard
-from tests.unit.gateway.gateway_calls import CLIENTS, Scripted, asked, gateway, run
+from tests.unit.gateway.gateway_calls import CLIENTS, Scripted, answer_in, asked, error_of, gateway, run
 
 from toolwire import (
     Client,
@@ -19,7 +19,6 @@ from toolwire import (
     ParsedResponse,
     ToolCall,
     Usage,
-    collect,
     get_api,
     replay,
 )
@@ -34,24 +33,6 @@ from toolwire.testing import ScriptedTransport
 CALL = ToolCall("get_weather", {"city": "Paris"}, "call_1")
 ANSWER = ParsedResponse("I look.", tool_calls=(CALL,), finish_reason=FinishReason.TOOL_CALLS, usage=Usage(7, 5))
 EVENTS = list(replay(ANSWER))
-
-
-def answer_in(api: str, body: bytes, *, stream: bool) -> ParsedResponse:
-    codec = get_api(CLIENTS[api])
-    if not stream:
-        return codec.decode_response(json.loads(body))
-    decoder = codec.stream_decoder()
-    return collect([*decoder.feed(body), *decoder.finish()])
-
-
-def error_of(api: str, body: Any) -> tuple[Any, str]:
-    """Return what names the kind of an error in an API, and the message."""
-    if api == "ollama":
-        return None, body["error"]
-    error = body["error"]
-    if api == "messages":
-        assert body["type"] == "error"
-    return error.get("status" if api == "gemini" else "type"), error["message"]
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -438,40 +419,3 @@ def test_a_backend_that_closes_the_connection_in_the_middle_is_an_error(api: str
     assert answer.finish_reason is FinishReason.ERROR
     assert any("broke off" in problem.message for problem in answer.problems)
     assert b"message_stop" not in got.body and b"[DONE]" not in got.body and b"response.completed" not in got.body
-
-
-def wrong_answer(content: Any, *, stream: bool) -> bytes:
-    """Return a whole answer of Chat Completions whose content has the wrong type, or a stream of such pieces."""
-    key = "delta" if stream else "message"
-    choice = {"index": 0, key: {"content": content, "tool_calls": "x"}, "finish_reason": None if stream else "stop"}
-    data = json.dumps({"id": "c", "choices": [choice]}).encode()
-    end = b'data: {"id": "c", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
-    return b"data: " + data + b"\n\n" + end if stream else data
-
-
-@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
-@pytest.mark.parametrize("api", CLIENTS)
-def test_an_answer_of_which_nothing_can_be_read_is_an_error(api: str, stream: bool) -> None:
-    if api == "chat" and stream:
-        pytest.skip("the bytes of a stream in the client's own API are passed on")
-    transport = ScriptedTransport("openai_chat", [wrong_answer(5, stream=stream)])
-    client = Client("openai_chat", "backend", key="k", transport=transport)
-    path, body = asked(api, stream=stream)
-    got = run(gateway(ApiUpstream(client, model="m", calls_in_text="none")), path, body)
-    if got.status == 200:  # a stream that had begun
-        answer = answer_in(api, got.body, stream=True)
-        assert stream and answer.finish_reason is FinishReason.ERROR
-        assert any("cannot be read" in problem.message or "TypeError" in problem.message for problem in answer.problems)
-    else:
-        assert got.status == 502
-        assert "TypeError" in error_of(api, got.json)[1]
-
-
-@pytest.mark.parametrize("api", CLIENTS)
-def test_an_answer_without_content_is_not_an_error(api: str) -> None:
-    whole = {"id": "c", "choices": [{"index": 0, "message": {"content": None}, "finish_reason": "stop"}]}
-    transport = ScriptedTransport("openai_chat", [json.dumps(whole).encode()])
-    client = Client("openai_chat", "backend", key="k", transport=transport)
-    path, body = asked(api)
-    got = run(gateway(ApiUpstream(client, model="m", calls_in_text="none")), path, body)
-    assert got.status == 200

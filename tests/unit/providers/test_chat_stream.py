@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -91,3 +92,12 @@ def test_arguments_behind_the_end_of_their_call_are_reported() -> None:
 
 def test_a_stream_ends_with_an_end_marker() -> None:
     assert b"".join(tw.get_api("openai_chat").encode_stream([])).endswith(b"\n\ndata: [DONE]\n\n")
+
+
+def test_a_whole_answer_in_place_of_a_stream_is_read() -> None:
+    call = tw.ToolCall("f", {"a": 1}, "call_1")
+    body = tw.get_api("openai_chat").encode_response(tw.ParsedResponse("Hi.", tool_calls=(call,)))
+    decoder = tw.get_api("openai_chat").stream_decoder()
+    response = tw.collect([*decoder.feed(json.dumps(body).encode()), *decoder.finish()])
+    assert (response.content, response.finish_reason) == ("Hi.", tw.FinishReason.TOOL_CALLS)
+    assert [(call.name, call.arguments) for call in response.tool_calls] == [("f", {"a": 1})]
