@@ -88,13 +88,13 @@ class ConverseReader:
                 self._last_text = index
                 self._cited.setdefault(index, (builder.content_length, []))
                 builder.add_text(text)
-            case {"citation": citation}:
-                self._cited.setdefault(index, (builder.content_length, []))[1].append(citation)
             case {"toolUse": {"input": text}}:
                 if builder.is_open(index):
                     builder.add_arguments(index, text)
                 else:
                     self._input.setdefault(index, []).append(str(text))
+            case {"citation": citation}:
+                self._cited.setdefault(index, (builder.content_length, []))[1].append(citation)
             case {"reasoningContent": content}:
                 thought = self._thoughts.setdefault(index, {"text": [], "signature": ""})
                 builder.add_reasoning(content.get("text"))

@@ -66,7 +66,16 @@ class Framing(Protocol):
         ...
 
 
-_decode = json.JSONDecoder(parse_constant=refuse_constant).decode
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant)
+
+
+def _decode(text: str) -> Any:
+    """Return the value of a JSON text; `JSONDecoder.decode` alone looks for white space at both ends of each text."""
+    if text[:1] == "{":
+        value, end = _DECODER.raw_decode(text)
+        if end == len(text):
+            return value
+    return _DECODER.decode(text)
 
 
 def frame_of(data: bytes, event: str = "") -> Frame:
@@ -208,9 +217,9 @@ class ServerSentEvents:
             self._event = ""
             return
         self._data, self._event, self._size = [], "", 0
-        data = lines[0] if len(lines) == 1 else b"\n".join(lines)
-        if data.strip() in (b"", DONE):
-            self.ended = self.ended or data.strip() == DONE
+        data = (lines[0] if len(lines) == 1 else b"\n".join(lines)).strip()
+        if data in (b"", DONE):
+            self.ended = self.ended or data == DONE
             return
         frame = frame_of(data, event)
         if frame.error and len(lines) > 1:  # some servers leave out the empty lines

@@ -142,10 +142,10 @@ class StreamDecoder:
             why = f"a part of the stream does not belong to this API: {type(error).__name__} {error}"
             self._builder.add_problem("malformed", why, json_excerpt(frame.value))
 
-    def _identify(self, value: Mapping[str, Any]) -> None:
+    def _identify(self, value: dict[str, Any]) -> None:
         """Note what identifies the answer; some APIs have it in an object of the first frame."""
-        for body in (value, *(value.get(name) for name in ("message", "response", "interaction"))):
-            if not isinstance(body, Mapping):
+        for body in (value, value.get("message"), value.get("response"), value.get("interaction")):
+            if not isinstance(body, dict):  # runs for each frame of an API that never names its model
                 continue
             id, model = body.get("id") or body.get("responseId"), body.get("model") or body.get("modelVersion")
             created = body.get("created") or body.get("created_at")
