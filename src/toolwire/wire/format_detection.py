@@ -11,7 +11,7 @@ they may be prose.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from toolwire.events import ContentDelta, Event
@@ -108,6 +108,16 @@ def _lookahead(formats: Iterable[WireFormat], names: Iterable[str]) -> dict[str,
     return {opener: after for wire in formats for opener, after in compile_format(wire).lookahead(names).items()}
 
 
+def _prepare(
+    formats: tuple[WireFormat, ...], tools: Iterable[str], calls: bool
+) -> tuple[MergedFormats, Mapping[str, Lookahead]]:
+    """Return the merged formats, which do not depend on which tools are known, and the lookaheads for these tools."""
+    names = tuple(tools)
+    known_tools = bool(names)
+    merged = _prepared.get(lambda: _merge(formats, known_tools, calls), (formats,), known_tools, calls)
+    return merged, _prepared.get(lambda: _lookahead(merged.formats, names), (merged,), names)
+
+
 class FormatDetector:
     """A reader of one message in a format that is not known.
 
@@ -122,13 +132,11 @@ class FormatDetector:
         self._options = options
         # A probe begins at an opener outside reasoning, or at one that ends it.
         self._probing = replace(options, reasoning_started=False) if options.reasoning_started else options
-        formats, names = tuple(formats), tuple(options.tools)
-        known_tools = bool(names)
-        self._merged = merged = _prepared.get(
-            lambda: _merge(formats, known_tools, calls), (formats,), known_tools, calls
+        formats = tuple(formats)
+        self._merged, lookahead = _prepared.get(
+            lambda: _prepare(formats, options.tools, calls), (formats, options.tools), calls
         )
         self._events: list[Event] = []
-        lookahead = _prepared.get(lambda: _lookahead(merged.formats, names), (merged,), names)
         self._content = ContentScanner(
             self._merged.content,
             self._events.append,

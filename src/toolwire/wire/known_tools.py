@@ -195,7 +195,8 @@ class KnownToolsReader:
         # Each decision looks at the same characters, however the text arrives: those of a window.
         window = text[pos : pos + _WINDOW]
         is_whole = final or len(window) == _WINDOW
-        for rule in (self._token, self._bullet, self._bold_label, self._triple_quote, self._word):
+        rules = (self._token, self._bullet, self._bold_label, self._triple_quote, self._word)
+        for rule in rules[-1:] if c.isalpha() else rules:
             size = rule(window, is_whole)
             if size:
                 return pos + size if size != _MORE else _MORE
@@ -343,6 +344,8 @@ class KnownToolsReader:
 
 def _may_become_label(window: str) -> bool:
     """Return whether the text may go on to a label such as `Tool call:`."""
+    if len(window) >= _NEAR or "\n" in window:
+        return False
     *words, last = (word.rstrip("*`") for word in re.split(r"[\s_-]+", window.lower()))
     begins = any(word.startswith(last) for word in _LABEL_WORDS)
-    return begins and len(window) < _NEAR and "\n" not in window and _LABEL_WORDS.issuperset(words)
+    return begins and _LABEL_WORDS.issuperset(words)

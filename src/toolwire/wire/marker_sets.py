@@ -74,9 +74,19 @@ class MarkerSet:
     # Most sets of a format are never used by a given text, so each is compiled when it is first used.
 
     def _compile(self, *, partial: bool) -> re.Pattern[str]:
-        flags = (re.IGNORECASE | re.ASCII) if self._nocase else 0
-        pattern = _pattern(_trie(sorted(self.spelled)), partial=partial) if self.spelled else r"(?!)"
-        return re.compile(pattern, flags)
+        markers = _trie(sorted(self.spelled))
+        if self._nocase:
+            # Both spellings of the first letters are written out: only then does `re` skip, in one quick search, the
+            # characters with which no marker begins.
+            branches = [
+                f"{re.escape(start)}(?i:{_pattern(markers[first], partial=partial, root=False)})"
+                for first in markers
+                for start in sorted({first, first.upper() if first.isascii() else first})
+            ]
+            pattern = "|".join(branches)
+        else:
+            pattern = _pattern(markers, partial=partial)
+        return re.compile(pattern if self.spelled else r"(?!)", re.ASCII)
 
     def _regex(self, final: bool) -> re.Pattern[str]:
         if final:

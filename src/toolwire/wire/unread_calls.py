@@ -51,8 +51,8 @@ _TAG = re.compile(
 )
 """A tag, unless prose mentions it: a blank or a sign of punctuation is behind an opening tag then."""
 _OPENING_TAG = re.compile(rf"<({_TAG_NAME})", re.ASCII)
-_CALL_SIGN = re.compile(r"[\[{(<]|Action:")
-"""Signs of which every call has one, in any format and dialect; most prose has none."""
+_BRACKET = re.compile(r"[\[{(<]")
+"""Signs of which every call has one, in any format and dialect, unless it is below a heading; most prose has none."""
 _HEADING = re.compile(r"^[ \t]*Action:", re.MULTILINE)
 
 _prepared = IdentityCache(16)
@@ -155,9 +155,13 @@ class _Unread:
     is_meant: bool
 
 
+def _may_have_calls(text: str) -> bool:
+    return "Action:" in text or bool(_BRACKET.search(text))
+
+
 def _unread_calls(text: str, options: ReadOptions, tools: KnownTools) -> list[_Unread]:
     """Return the calls in a text and the elements named after tools that should have been calls, in order."""
-    if not _CALL_SIGN.search(text):  # pragma: no mutate - only to be faster
+    if not _may_have_calls(text):  # pragma: no mutate - only to be faster
         return []
     calls = islice(calls_in_text(text, options, tools), _MOST)
     unread = [_Unread(place.start, place.end, "", place.is_meant) for place in calls]
@@ -264,6 +268,9 @@ class UnreadCalls:
 
     def problems(self) -> list[Event]:
         """Return a problem for each call in the content that nothing else reports, in order."""
+        message = "".join(self._fed)
+        if not _may_have_calls(message):  # pragma: no mutate - only to be faster
+            return []
         unread: list[tuple[_Content, list[_Unread]]] = []
         number = 0
         for part in self._contents():
@@ -274,7 +281,7 @@ class UnreadCalls:
                 break
         if not any(place.is_meant for _, places in unread for place in places):
             return []
-        positions = [at for at, _ in _located("".join(self._fed), self._events)]
+        positions = [at for at, _ in _located(message, self._events)]
         problems = (event.problem for event in self._events if isinstance(event, ProblemFound))
         reported = _Spans((problem.position, problem.position + len(problem.raw)) for problem in problems)
         is_all = all(_is_all(part.text, places) for part, places in unread)
@@ -286,8 +293,8 @@ class UnreadCalls:
             raw = part.text[place.start : place.end]
             problem = Problem("call_in_prose", at, raw, _NOT_RUN)
             if is_all:
-                message = _NOT_A_CALL % place.tool + self._options.hint(TOOL_TAGS, place.tool)
-                problem = Problem("malformed", at, raw, message)
+                advice = self._options.hint(TOOL_TAGS, place.tool)
+                problem = Problem("malformed", at, raw, _NOT_A_CALL % place.tool + advice)
             events.append(ProblemFound(problem))
         return events
 

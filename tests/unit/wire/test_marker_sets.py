@@ -42,6 +42,16 @@ def test_case_is_ignored_only_on_request_and_only_in_ascii() -> None:
     assert MarkerSet(frozenset({"<tools>"})).search("<TOOLS>", 0, True)[2] == ""
 
 
+@pytest.mark.parametrize("final", [False, True])
+def test_a_search_finds_both_spellings_of_a_marker_that_begins_with_a_letter(final: bool) -> None:
+    folded = MarkerSet(frozenset({"keep", "éa", "<x"}), nocase=True)
+
+    assert folded.search("a kEeP.", 0, final) == (2, 6, "keep")
+    assert folded.search("a KEEP.", 0, final) == (2, 6, "keep")
+    assert folded.search("a éA.", 0, final) == (2, 4, "éa")
+    assert folded.search("\N{KELVIN SIGN}eep Éa", 0, final)[2] == ""
+
+
 def test_an_empty_set_finds_nothing() -> None:
     empty = MarkerSet(frozenset())
     assert empty.search("abc", 0, False) == (3, 3, "")
