@@ -16,13 +16,12 @@ from toolwire.agent.journal import CallRecorder, RecordedOutcome, RunRecorder
 from toolwire.agent.parent_run import CURRENT_CALL, ParentCall
 from toolwire.agent.run_context import RunContext
 from toolwire.agent.run_events import Emit, ProgressReported, ToolFinished, ToolStarted
-from toolwire.errors import JournalError
+from toolwire.errors import JournalError, capture_errors
 from toolwire.execution.approval_requests import AsyncConfirm
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.outcomes import Issue, Outcome
 from toolwire.execution.tool_context import CallEnvironment
 from toolwire.messages import ToolCall, ToolResult
-from toolwire.runtime.foreign_code import capture_errors
 
 OVER = "The budget of calls is used up, so this call did not run."
 LATE = "The time of the whole run is used up, so this call did not run."

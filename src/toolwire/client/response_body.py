@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from toolwire.errors import ProviderError
 from toolwire.text.json_text import is_nested_too_deeply
+from toolwire.text.redaction import encoded_spellings
 
 MAX_BODY = 64 << 20
 """Maximum size of a whole response, in bytes."""
@@ -167,6 +168,8 @@ def model_names(listed: Any) -> list[str]:
 def without_secrets(text: str, secrets: Mapping[str, str]) -> str:
     """Return the text of a server without secrets of the request: each, and each longer part of it, by its name.
 
+    A secret is also found in the encodings of `encoded_spellings`.
+
     Servers, and proxies before them, cut what they quote, also in the middle of a key.
 
     Args:
@@ -174,8 +177,8 @@ def without_secrets(text: str, secrets: Mapping[str, str]) -> str:
         secrets: the secrets by the names that replace them.
     """
     for name, secret in secrets.items():
-        if secret:
-            text = _hide(text.replace(secret, f"[{name}]"), secret, f"[{name}]")
+        for spelling in (secret, *encoded_spellings(secret)) if secret else ():
+            text = _hide(text.replace(spelling, f"[{name}]"), spelling, f"[{name}]")
     return text
 
 

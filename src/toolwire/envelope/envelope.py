@@ -23,9 +23,8 @@ from toolwire.envelope.ranking import hot_zone, hottest, remaining, zone_of
 from toolwire.envelope.settings import Settings
 from toolwire.envelope.store import HandleStore, StoredResult
 from toolwire.envelope.usage_log import MAX_INPUT, UsageLog, UsageRecord, redacted_arguments
-from toolwire.errors import ToolError
+from toolwire.errors import ToolError, capture_errors
 from toolwire.messages import ToolCall, ToolResult
-from toolwire.runtime.foreign_code import capture_errors
 from toolwire.text.escape import escape_as_json
 
 _SAID: Final = 140

@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from toolwire.envelope.settings import Settings
-from toolwire.runtime.foreign_code import capture_errors
+from toolwire.errors import capture_errors
 from toolwire.runtime.sqlite import Database, storable
 from toolwire.text.secret_shapes import redact_shapes
 

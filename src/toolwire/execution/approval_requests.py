@@ -8,6 +8,7 @@ import reprlib
 from collections.abc import Awaitable, Callable
 
 from toolwire._surface import wrong_type
+from toolwire.errors import capture_errors
 from toolwire.execution.confirmation import answering, as_async
 from toolwire.execution.outcomes import Issue, copy_json
 from toolwire.execution.prepared_call import PreparedCall, replace_call
@@ -16,7 +17,6 @@ from toolwire.policy.fingerprint import approval_key
 from toolwire.policy.policy import Ask, Decision, Deny
 from toolwire.policy.session import Session
 from toolwire.runtime.abandonment import abandonable
-from toolwire.runtime.foreign_code import capture_errors
 
 AsyncConfirm = Callable[[Approval], Awaitable[ApprovalAnswer | bool]]
 Confirm = Callable[[Approval], Awaitable[ApprovalAnswer | bool] | ApprovalAnswer | bool]

@@ -16,9 +16,8 @@ from typing import Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from toolwire._surface import is_async
-from toolwire.errors import ToolError
+from toolwire.errors import ToolError, capture_errors
 from toolwire.policy.approval import Approval, ApprovalAnswer
-from toolwire.runtime.foreign_code import capture_errors
 from toolwire.runtime.worker_threads import in_thread
 
 P = ParamSpec("P")

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from typing_extensions import Unpack
 
 from toolwire._surface import check_items, check_number, check_type, wrong_type
-from toolwire.errors import PolicyWarning
+from toolwire.errors import PolicyWarning, capture_errors
 from toolwire.execution.approval_requests import ApprovalRequests, Confirm, add_preview
 from toolwire.execution.outcomes import LOST, Issue, Outcome, Shaping, build_result, failed_result, refuse
 from toolwire.execution.prepared_call import PreparedCall, prepare
@@ -29,7 +29,6 @@ from toolwire.policy.fingerprint import approval_key
 from toolwire.policy.lint import checked, misnomers
 from toolwire.policy.policy import Allow, Ask, Decision, Deny, Policy, full_name
 from toolwire.policy.session import Session
-from toolwire.runtime.foreign_code import capture_errors
 from toolwire.text.suggest import check_options
 
 _ALL_ERRORS = (BaseException,)

@@ -8,14 +8,13 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from toolwire.errors import DefinitionError, ToolError, UnknownTool
+from toolwire.errors import DefinitionError, ToolError, UnknownTool, capture_errors
 from toolwire.execution.outcomes import Issue, copy_json
 from toolwire.execution.registry import Registered, ToolRegistry
 from toolwire.execution.tool_context import CallEnvironment, ToolContext
 from toolwire.messages import ToolCall
 from toolwire.policy.session import Session
 from toolwire.runtime.abandonment import TookTooLong, abandonable
-from toolwire.runtime.foreign_code import capture_errors
 from toolwire.runtime.isolation.isolated_call import run_isolated
 from toolwire.runtime.worker_threads import in_thread
 from toolwire.schema.validation import UNUSABLE, validate

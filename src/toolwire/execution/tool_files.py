@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from toolwire.errors import ConfigurationError, ToolError
-from toolwire.runtime.foreign_code import capture_errors
+from toolwire.errors import ConfigurationError, ToolError, capture_errors
 from toolwire.tools import Tool
 
 

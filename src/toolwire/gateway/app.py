@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.routing import Route, Router
 
-from toolwire.errors import StateError
+from toolwire.errors import StateError, capture_errors
 from toolwire.gateway.access import Access
 from toolwire.gateway.answering import ClientLeft, Receive, Reply, Send, server_ends, take_back_cancellation
 from toolwire.gateway.client_apis import CHAT
@@ -28,7 +28,6 @@ from toolwire.gateway.state_store import StateStore
 from toolwire.gateway.stored_responses import StoredResponses
 from toolwire.inspector.inspector import Inspector
 from toolwire.inspector.inspector_app import ROOT, InspectorApp
-from toolwire.runtime.foreign_code import capture_errors
 
 RESPONSE_SECONDS = 30 * 86_400.0
 """Time for which responses of the Responses API are stored, in seconds."""

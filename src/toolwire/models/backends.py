@@ -16,14 +16,13 @@ from inspect import Parameter, Signature, signature
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from toolwire._surface import check_type, wrong_type
-from toolwire.errors import DefinitionError, ProviderError, RenderError, ToolwireError
+from toolwire.errors import DefinitionError, ProviderError, RenderError, ToolwireError, capture_errors
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted, replay
 from toolwire.messages import FilePart, FinishReason, ImagePart, Message, Part, TextPart, ToolCall, ToolResult, Usage
 from toolwire.models.constraints import ConstrainedSource, Constraint
 from toolwire.providers.file_parts import in_words
 from toolwire.providers.model_settings import SETTINGS, ModelOptions, ModelSettings, RequestAdditions
 from toolwire.providers.request import ChatRequest, Notes, group_results, result_texts
-from toolwire.runtime.foreign_code import capture_errors
 from toolwire.text.identity_cache import IdentityCache
 from toolwire.text.suggest import check_options
 from toolwire.text.tokens import estimate_tokens

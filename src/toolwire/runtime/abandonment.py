@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable
 from typing import Any, TypeVar, cast
 
-from toolwire.runtime.foreign_code import capture_errors
+from toolwire.errors import capture_errors
 
 T = TypeVar("T")
 

@@ -16,8 +16,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from toolwire.errors import TOOL_ERRORS, capture_errors
 from toolwire.runtime.abandonment import abandonable
-from toolwire.runtime.foreign_code import TOOL_ERRORS, capture_errors
 
 IDLE_SECONDS = 10.0
 

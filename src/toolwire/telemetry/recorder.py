@@ -24,8 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolwire._surface import check_type
-from toolwire.errors import StateError
-from toolwire.runtime.foreign_code import capture_errors
+from toolwire.errors import StateError, capture_errors
 from toolwire.runtime.sqlite import open_database, transaction
 from toolwire.telemetry.record_size import weight
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord

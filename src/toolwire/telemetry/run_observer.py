@@ -12,13 +12,13 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from time import monotonic
 
+from toolwire.errors import capture_errors
 from toolwire.events import Event
 from toolwire.execution.outcomes import Outcome
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall, Usage
 from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.providers.parsing import parse
 from toolwire.providers.request import ChatRequest
-from toolwire.runtime.foreign_code import capture_errors
 from toolwire.telemetry.records import (
     ApprovalRecord,
     CallRecord,

@@ -7,10 +7,12 @@ records less dangerous, but not harmless. The time it takes is linear in the tex
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from toolwire.text.secret_shapes import is_random, redact_shapes
 
@@ -168,6 +170,8 @@ _MEANINGLESS = re.compile(r"(?i:true|false|null|none|yes|no|string)\Z")
 _PLAIN = re.compile(r"[\d.:,-]+\Z|(?:/[\w.@+-]+)+/?\Z|[a-z]+\Z")
 """Numbers, paths and words: they are not secrets, whatever the name of their variable."""
 _NUMBER = re.compile(r"-?\d++(?:\.\d++)?\Z")
+_URL_SAFE = str.maketrans("+/", "-_")
+"""The two digits in which the Base64 of URLs differs."""
 
 
 def redact(text: str, known: Iterable[str] = ()) -> str:
@@ -205,7 +209,7 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
 
 
 def secret_spellings(known: Iterable[str]) -> list[str]:
-    """Return secrets as they occur in text and in JSON, the longest first, without those too short to search for."""
+    """Return secrets as they occur in text, in JSON and encoded, the longest first, without those too short to find."""
     spellings: set[str] = set()
     for secret in known:
         if len(secret) >= MIN_LENGTH:
@@ -214,7 +218,30 @@ def secret_spellings(known: Iterable[str]) -> list[str]:
                 spellings.update(json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (False, True))
             elif not secret.isascii():
                 spellings.add(json.dumps(secret)[1:-1])
+            spellings.update(encoded_spellings(secret))
     return sorted(spellings, key=len, reverse=True)
+
+
+def encoded_spellings(secret: str) -> Iterator[str]:
+    """Yield a secret in hexadecimal digits, in percent-encoding, and in Base64, also where it begins inside a text.
+
+    Secrets shorter than `MIN_ENVIRONMENT` have none: a few digits occur in other texts too.
+    """
+    data = secret.encode("utf-8", "surrogatepass")
+    if len(data) < MIN_ENVIRONMENT:
+        return
+    yield data.hex()
+    yield data.hex().upper()
+    percent = quote(data, safe="")
+    if percent != secret:
+        yield percent
+        yield re.sub("%..", lambda match: match[0].lower(), percent)
+    for before in range(3):  # bytes of other text that share a group of three with the secret
+        digits = base64.b64encode(bytes(before) + data).decode()
+        # Digits at both ends that also depend on other bytes are left out.
+        own = digits[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+        yield own
+        yield own.translate(_URL_SAFE)
 
 
 def redact_value(value: Any) -> Any:

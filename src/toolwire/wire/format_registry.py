@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from toolwire._surface import check_type
-from toolwire.errors import DefinitionError, UnknownFormat
+from toolwire.errors import DefinitionError, UnknownFormat, capture_errors
 from toolwire.text.escape import escape_invisible
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.wire.formats import FORMATS
@@ -36,14 +36,6 @@ def _index(formats: Iterable[WireFormat]) -> dict[str, WireFormat]:
     return by_name
 
 
-_IMPORT_ERRORS = (
-    *(ImportError, AttributeError, DefinitionError, ValueError, TypeError, RuntimeError, LookupError, OSError),
-    *(SyntaxError, ArithmeticError, AssertionError, NameError, MemoryError, EOFError, BufferError, ReferenceError),
-    SystemExit,
-)
-"""Errors of a module of another package while it is imported; it may not end the program either."""
-
-
 @lru_cache(maxsize=1)
 def all_formats() -> tuple[WireFormat, ...]:
     """Return all formats: Toolwire's own, then those of other packages.
@@ -57,11 +49,11 @@ def all_formats() -> tuple[WireFormat, ...]:
     names_taken = {AUTO, *_index(FORMATS)}
     # Sorted, because the order of installed packages differs between machines, and detection depends on the order.
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
-        try:
+        wire: object = None
+        with capture_errors() as loading:  # one broken package must not disable the others, nor end the program
             wire = point.load()
-        except _IMPORT_ERRORS as error:
-            # One broken package must not disable the others.
-            reason = escape_invisible(" ".join(f"{type(error).__name__}: {error}".split()))
+        if loading.error is not None:
+            reason = escape_invisible(" ".join(loading.message.split()))
             warnings.warn(f"the wire format {point.name!r} of {point.value} cannot be loaded: {reason}", stacklevel=2)
             continue
         if not isinstance(wire, WireFormat):

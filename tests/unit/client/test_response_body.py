@@ -1,6 +1,7 @@
 """Responses that are too large, nested too deeply or packed too often, and errors that quote a part of a key."""
 
 import asyncio
+import base64
 import gzip
 import json
 import zlib
@@ -139,6 +140,20 @@ def test_no_part_of_a_key_is_in_an_error(body: str) -> None:
         ask(body.encode(), status=401)
     message = str(caught.value)
     assert not any(KEY[at : at + 6] in message for at in range(len(KEY) - 5))
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        pytest.param(base64.b64encode(b"user:" + KEY.encode()).decode()[8:], id="base64"),
+        pytest.param(base64.b64encode(KEY.encode()).decode()[:-6], id="truncated base64"),
+        pytest.param(KEY.encode().hex(), id="hexadecimal"),
+    ],
+)
+def test_no_part_of_an_encoded_key_is_in_an_error(encoded: str) -> None:
+    with pytest.raises(ProviderError) as caught:
+        ask(f"no such key: {encoded}".encode(), status=401)
+    assert not any(encoded[at : at + 6] in str(caught.value) for at in range(len(encoded) - 5))
 
 
 def test_a_problem_in_a_stream_shows_no_key() -> None:

@@ -1,7 +1,9 @@
 """Secrets are redacted in every kind of text, and other text is unchanged."""
 
+import base64
 import json
 from collections.abc import Callable
+from urllib.parse import quote
 
 import pytest
 
@@ -155,6 +157,32 @@ def test_known_secrets_are_redacted_everywhere() -> None:
 def test_known_secrets_are_redacted_as_json_writes_them(secret: str) -> None:
     for text in (secret, json.dumps(f"<{secret}>"), json.dumps(f"<{secret}>", ensure_ascii=False)):
         assert redact(text, (secret,)).strip('"') in ("[redacted]", "<[redacted]>")
+
+
+@pytest.mark.parametrize("before", ["", "a", "us", "usr", "user:"])
+@pytest.mark.parametrize(
+    "encode",
+    [
+        pytest.param(lambda data: base64.b64encode(data).decode(), id="base64"),
+        pytest.param(lambda data: base64.urlsafe_b64encode(data).decode(), id="base64 of URLs"),
+        pytest.param(lambda data: data.hex(), id="hexadecimal"),
+        pytest.param(lambda data: data.hex().upper(), id="hexadecimal in capitals"),
+        pytest.param(lambda data: quote(data, safe=""), id="percent"),
+        pytest.param(
+            lambda data: quote(data, safe="").replace("%3F", "%3f").replace("%3E", "%3e"), id="percent, small"
+        ),
+    ],
+)
+def test_known_secrets_are_redacted_as_they_are_encoded(encode: Callable[[bytes], str], before: str) -> None:
+    secret = "Zq8>1Lk?mP0xY7u"
+    written = encode(f"{before}{secret}".encode())
+    clean = redact(f"it is {written}!", (secret,))
+    assert REDACTED in clean
+    assert not any(written[at : at + 6] in clean for at in range(len(encode(before.encode())), len(written) - 5))
+
+
+def test_short_secrets_are_not_searched_for_in_encodings() -> None:
+    assert redact("70696e3031", ("pin01",)) == "70696e3031"
 
 
 @pytest.mark.parametrize("wrap", [lambda inner: [inner], lambda inner: {"a": inner}])

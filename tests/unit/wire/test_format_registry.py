@@ -81,6 +81,13 @@ def test_a_package_that_ends_the_program_does_not_end_it(install: Install) -> No
     assert str(warning.message).endswith("cannot be loaded: SystemExit: \\x1b[2J")
 
 
+def test_a_package_may_raise_an_exception_of_its_own(install: Install) -> None:
+    own = formats()
+    install(broken="class Mine(Exception): pass\nraise Mine('not today')", entry=format_source("our_format"))
+    with pytest.warns(UserWarning, match="cannot be loaded: Mine: not today"):
+        assert [wire.name for wire in all_formats()] == [*own, "our_format"]
+
+
 def test_a_package_that_cannot_be_imported_does_not_disable_the_others(install: Install) -> None:
     own = formats()
     install(broken="raise RuntimeError('no\\n  library')", entry=format_source("our_format"))

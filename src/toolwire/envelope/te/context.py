@@ -17,7 +17,7 @@ from toolwire.envelope.settings import HUMAN, Settings
 from toolwire.envelope.store import HandleStore
 from toolwire.envelope.te.options import WRONG
 from toolwire.envelope.usage_log import MAX_INPUT, UsageLog, UsageRecord, redacted_command
-from toolwire.runtime.foreign_code import capture_errors
+from toolwire.errors import capture_errors
 from toolwire.runtime.process_groups import ProgramResult
 from toolwire.text.escape import escape_as_json, terminal_text
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from toolwire.envelope.te.command_lines import INTERRUPTED, TE
 from toolwire.envelope.te.options import ParsedArguments
-from toolwire.errors import ConfigurationError
-from toolwire.runtime.foreign_code import capture_errors
+from toolwire.errors import ConfigurationError, capture_errors
 
 if TYPE_CHECKING:
     from toolwire.envelope.te.context import CommandContext, CommandOutcome
