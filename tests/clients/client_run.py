@@ -12,18 +12,22 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.clients.client_recipes import RECIPES, Recipe
 
-from toolwire import Client, FinishReason, ParsedResponse, ToolCall
+from toolwire import Client, FinishReason, Message, ParsedResponse, ToolCall, ToolResult, get_api, render_calls
 from toolwire.client.exchange import HttpAnswer, HttpRequest
 from toolwire.gateway.model_table import ModelTable, ServedModel
+from toolwire.gateway.questions import Upstream
 from toolwire.gateway.serving import ServerOptions, serve
-from toolwire.gateway.upstreams import ApiUpstream
+from toolwire.gateway.upstreams import ApiUpstream, TextUpstream
+from toolwire.messages import TextPart
+from toolwire.models import TextBackend, client_source
+from toolwire.providers.request import ChatRequest
 from toolwire.testing import ScriptedTransport
 
 NOTE = "the colour is vermilion"
@@ -32,34 +36,52 @@ CLIENT_SECONDS = 120
 
 
 class ReadingServer:
-    """A server of Chat Completions whose model reads one file with a tool, and then says what is in it.
+    """A server whose model reads one file with a tool, and then says what is in it.
 
     Args:
         call: the call that it makes where the tool is offered and no result is there yet.
+        api: the API of the server.
+        text_format: the wire format in which the model writes the call in its text; "" for a call of the API.
     """
 
-    def __init__(self, call: ToolCall) -> None:
+    def __init__(self, call: ToolCall, api: str, text_format: str = "") -> None:
         self._call = call
-        self.requests: list[dict[str, Any]] = []
+        self._api = get_api(api)
+        self._text_format = text_format
+        self.requests: list[ChatRequest] = []
 
     @asynccontextmanager
     async def open(self, request: HttpRequest) -> AsyncIterator[HttpAnswer]:
         """Answer a request."""
-        body = json.loads(request.body)
+        body = self._api.decode_request(json.loads(request.body))
         self.requests.append(body)
-        offered = [tool["function"]["name"] for tool in body.get("tools", [])]
-        has_result = any(message["role"] == "tool" for message in body["messages"])
-        if self._call.name in offered and not has_result:
-            answer = ParsedResponse("", tool_calls=(self._call,), finish_reason=FinishReason.TOOL_CALLS)
-        else:
+        names = [tool.name for tool in body.tools]
+        is_offered = self._call.name in (_text_of(body.messages) if self._text_format else names)
+        if not is_offered or _results_in(body, self._text_format):
             answer = ParsedResponse(ANSWER, finish_reason=FinishReason.STOP)
-        async with ScriptedTransport("openai_compatible", [answer]).open(request) as response:
+        elif self._text_format:
+            answer = ParsedResponse(render_calls([self._call], format=self._text_format))
+        else:
+            answer = ParsedResponse("", tool_calls=(self._call,), finish_reason=FinishReason.TOOL_CALLS)
+        async with ScriptedTransport(self._api, [answer]).open(request) as response:
             yield response
 
     def results(self) -> list[str]:
-        """Return the results of tools that arrived, as JSON."""
-        messages = (message for request in self.requests for message in request["messages"])
-        return [json.dumps(message["content"]) for message in messages if message["role"] == "tool"]
+        """Return the results of tools that arrived."""
+        return [text for request in self.requests for text in _results_in(request, self._text_format)]
+
+
+def _text_of(messages: Sequence[Message]) -> str:
+    return "".join(part.text for message in messages for part in message.parts if isinstance(part, TextPart))
+
+
+def _results_in(request: ChatRequest, text_format: str) -> list[str]:
+    """Return the results of a request; those of a model that reads text alone are in its messages."""
+    if text_format:
+        text = _text_of(request.messages)
+        return [text] if NOTE in text else []
+    parts = (part for message in request.messages for part in message.parts)
+    return [part.text for part in parts if isinstance(part, ToolResult)]
 
 
 def filled(value: Any, places: dict[str, str]) -> Any:
@@ -101,7 +123,16 @@ async def client_output(recipe: Recipe, places: dict[str, str]) -> tuple[int, st
     return process.returncode or 0, output.decode("utf-8", "replace")
 
 
-async def run(name: str, packages: str) -> dict[str, Any]:
+def upstream_of(server: ReadingServer, api: str, text_format: str) -> Upstream:
+    """Return the backend of a gateway that asks a server."""
+    path = "/v1" if api in ("openai_compatible", "openai_responses") else ""
+    client = Client(api, "backend", base_url=f"http://backend{path}", transport=server)
+    if text_format:
+        return TextUpstream(TextBackend(client_source(client), format=text_format, model="served"))
+    return ApiUpstream(client, model="served", calls_in_text="none")
+
+
+async def run(name: str, packages: str, api: str, text_format: str) -> dict[str, Any]:
     """Run a client against a gateway, and return its exit status, its output, and the results that the model got."""
     recipe = RECIPES[name]
     with tempfile.TemporaryDirectory(prefix="client-", ignore_cleanup_errors=True) as home:
@@ -111,9 +142,8 @@ async def run(name: str, packages: str) -> dict[str, Any]:
         (project / "note.txt").write_text(NOTE + "\n")
         places = {"HOME": home, "PROJECT": str(project), "PACKAGES": packages, "FILE": str(project / "note.txt")}
         tool, arguments = recipe.reads
-        server = ReadingServer(ToolCall(tool, filled(dict(arguments), places), "call_1"))
-        backend = Client("openai_compatible", "backend", base_url="http://backend/v1", transport=server)
-        models = ModelTable([ServedModel("*", (ApiUpstream(backend, model="served", calls_in_text="none"),))])
+        server = ReadingServer(ToolCall(tool, filled(dict(arguments), places), "call_1"), api, text_format)
+        models = ModelTable([ServedModel("*", (upstream_of(server, api, text_format),))])
         url: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         serving = asyncio.create_task(serve(models, ServerOptions(port=0, grace=1), ready=url.set_result))
         try:
@@ -121,7 +151,7 @@ async def run(name: str, packages: str) -> dict[str, Any]:
         finally:
             serving.cancel()
             await asyncio.wait({serving})
-        tools = [[tool["function"]["name"] for tool in request.get("tools", [])] for request in server.requests]
+        tools = [[tool.name for tool in request.tools] for request in server.requests]
         return {"status": status, "output": output, "results": server.results(), "tools": tools}
 
 

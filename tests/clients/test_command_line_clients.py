@@ -1,4 +1,4 @@
-"""Real command-line clients use a model of Chat Completions through the gateway.
+"""Real command-line clients use models of every API, and models that write text alone, through the gateway.
 
 Each client reads a file with its own tool, as the scripted model asks, and prints the model's answer. The clients are
 installed once into the folder that `TOOLWIRE_TEST_CLIENTS` names; without it, these tests are skipped with the reason.
@@ -50,13 +50,29 @@ def packages(package: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("name", RECIPES)
-def test_a_client_reads_a_file_and_prints_the_answer(name: str) -> None:
+def read_the_file(name: str, api: str, text_format: str = "") -> None:
     folder = packages(RECIPES[name].package)
-    command = [*ISOLATED, sys.executable, "-m", "tests.clients.client_run", name, str(folder)]
+    command = [*ISOLATED, sys.executable, "-m", "tests.clients.client_run", name, str(folder), api, text_format]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=CLIENT_SECONDS + 60, check=False)
     assert ran.returncode == 0, ran.stderr
     run = json.loads(ran.stdout)
     assert run["status"] == 0, run
     assert ANSWER in run["output"], run
     assert any(NOTE in result for result in run["results"]), run
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_client_reads_a_file_and_prints_the_answer(name: str) -> None:
+    read_the_file(name, "openai_compatible")
+
+
+@pytest.mark.parametrize("api", ["anthropic_messages", "openai_responses", "gemini", "ollama"])
+@pytest.mark.parametrize("name", ["claude-code", "codex", "codex-gpt-5", "gemini-cli"])
+def test_a_client_uses_a_model_of_another_api(name: str, api: str) -> None:
+    read_the_file(name, api)
+
+
+@pytest.mark.parametrize("text_format", ["hermes", "qwen3_coder", "deepseek_v3"])
+@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini-cli", "opencode-chat"])
+def test_a_client_uses_a_model_that_writes_its_calls_as_text(name: str, text_format: str) -> None:
+    read_the_file(name, "openai_compatible", text_format)

@@ -61,7 +61,8 @@ def _ollama_failure(failure: GatewayFailure) -> Json:
 CHAT = ClientApi(get_api("openai_compatible"), _openai_failure)
 RESPONSES = ClientApi(get_api("openai_responses"), _openai_failure)
 MESSAGES = ClientApi(get_api("anthropic_messages"), _anthropic_failure, keep_alive=sse({"type": "ping"}, "ping"))
-GEMINI = ClientApi(get_api("gemini"), _gemini_failure)
+# Google's SDK for JavaScript fails at the end of a stream with a comment in it; it skips blank lines.
+GEMINI = ClientApi(get_api("gemini"), _gemini_failure, keep_alive=b"\n\n")
 OLLAMA = ClientApi(
     get_api("ollama"),
     _ollama_failure,

@@ -332,7 +332,8 @@ class AnthropicMessages(ProviderApi):
 
     def write_error(self, message: str) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""
-        return event_of("error", error={"type": "api_error", "message": message})
+        # A stream has no status: clients such as opencode ask again after this type, not after api_error.
+        return event_of("error", error={"type": "overloaded_error", "message": message})
 
 
 def _only_text(blocks: list[Json]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from typing import Any
 
@@ -117,7 +118,7 @@ def test_the_first_failure_is_reported_where_no_backend_answers() -> None:
 
 @pytest.mark.parametrize("opens", [None, 25.0], ids=["in the stream", "before the first byte"])
 @pytest.mark.parametrize(
-    ("api", "sign"), [("chat", b": "), ("responses", b": "), ("messages", b"event: ping"), ("gemini", b": ")]
+    ("api", "sign"), [("chat", b": "), ("responses", b": "), ("messages", b"event: ping"), ("gemini", b"\n")]
 )
 def test_a_silent_stream_gets_keeping_alive(api: str, sign: bytes, opens: float | None) -> None:
     path, body = asked(api, stream=True)
@@ -134,6 +135,13 @@ def test_a_failure_after_a_keep_alive_is_an_error_in_the_stream() -> None:
     got = run(gateway(slow, Scripted(EVENTS)), path, body)
     assert got.status == 200
     assert b"event: error" in got.body
+    assert b'"overloaded_error"' in got.body  # the type after which clients ask again
+
+
+def test_a_keep_alive_of_gemini_is_skipped_by_clients_that_know_no_comments() -> None:
+    path, body = asked("gemini", stream=True)
+    got = run(gateway(Scripted([ContentDelta("one")], 15.0, [Finish(FinishReason.STOP)])), path, body)
+    assert re.sub(rb"\s*data: .*\n\n", b"", got.body).strip() == b""
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
