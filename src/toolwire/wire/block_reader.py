@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ Reading = Control | tuple[()]
 
 
 _SHOWN_MEMBERS = 5
+_HAS_ARGUMENTS = re.compile(r"[{}<>]|[(=](?!\)\Z)|[,:]\Z")
+"""Signs that more than a name is where the name of a tool is expected; `f()` is a name."""
 
 
 def _no_hint(wire: WireFormat, name: str) -> str:
@@ -236,6 +239,8 @@ class BlockReader(ABC):
             if name not in self.state.wire.pseudo and (tool := self.state.known_tool(name)):
                 call.record_repair("name_resolved", "")
                 name = tool
+            elif _HAS_ARGUMENTS.search(name):
+                raise Unreadable(f"{name[:60]!r} is not a name, but has arguments in it")
         if name in self.state.wire.pseudo:
             call.silence()
         call.set_name(name)

@@ -19,9 +19,9 @@ _FENCE_BEFORE = re.compile(r"(?:\A|\n)[ \t]*(?P<fence>`{3,}|~{3,})[\w+-]*[ \t]*\
 _FENCE_BEHIND = re.compile(r"\s*\n[ \t]*(?:`{3,}|~{3,})[ \t]*(?:\n|\Z)")
 _NEAR = 400
 """Number of characters on each side of a call that are looked at."""
-_PATIENCE = 4  # pragma: no mutate - any small number keeps the search linear
+PATIENCE = 4  # pragma: no mutate - any small number keeps the search linear
 """Number of characters that failed attempts may read, per character of the text: the search stays linear."""
-_PATIENCE_AT_LEAST = 1000  # pragma: no mutate - any number does, for short texts
+PATIENCE_AT_LEAST = 1000  # pragma: no mutate - any number does, for short texts
 """Number of characters that failed attempts may read in any text."""
 
 
@@ -74,7 +74,7 @@ def find_calls(text: str, tools: KnownTools, of_formats: Sequence[FormatCall] = 
     doubts = Doubts(text)
     following = iter(of_formats)
     next_read = next(following, None)
-    pos, budget = 0, _PATIENCE * len(text) + _PATIENCE_AT_LEAST
+    pos, budget = 0, PATIENCE * len(text) + PATIENCE_AT_LEAST
     while True:
         match = _BEGINS.search(text, pos) if budget > 0 else None
         if next_read is not None and (match is None or next_read.start <= match.start()):

@@ -22,7 +22,7 @@ escape: Callable[[str], str] = encode_basestring
 
 BLANK = re.compile(r"\s*")
 _NAME = re.compile(r"""[^\s<>{}()\[\]"'=,;|｜\x00-\x1f\x7f]*""")
-_PHRASE = re.compile(r"[^<>\x00-\x1f\x7f]*")
+_PHRASE = re.compile(r"[^<>{\x00-\x1f\x7f]*")
 
 CDATA = "<![CDATA["
 CDATA_CLOSE = "]]>"

@@ -58,6 +58,9 @@ def _value(
     several = is_list(shape)
     raw, json = reader.mark is True, reader.mark is False
     call.refuse_repeat(key, key in call.arguments or (key in listed and not several))
+    declared, equals, _ = key.partition("=")
+    if equals and key not in call.shape.property_names and declared.strip() in call.shape.property_names:
+        call.refuse(f"the value of the parameter {declared.strip()[:60]!r} is in its tag")
     before = ""
     # A value that is known to be JSON is scanned as JSON first, so that a closing marker in one of its strings is text.
     structured = shape.typed and shape.kinds <= {"object", "array", "null"} and not raw

@@ -17,8 +17,9 @@ from toolwire.messages import Problem, ProblemKind
 from toolwire.text.identity_cache import IdentityCache
 from toolwire.wire.block_reader import ReadOptions
 from toolwire.wire.compiled_format import compile_format
-from toolwire.wire.dialects import ReadCall
-from toolwire.wire.embedded import Doubts, EmbeddedCalls, FormatCall, find_calls
+from toolwire.wire.definition_text import is_definition
+from toolwire.wire.dialects import CallScanner, ReadCall
+from toolwire.wire.embedded import PATIENCE, PATIENCE_AT_LEAST, Doubts, EmbeddedCalls, FormatCall, find_calls
 from toolwire.wire.format_detection import FormatDetector
 from toolwire.wire.formats.react import FORMAT as REACT
 from toolwire.wire.formats.tool_tags import FORMAT as TOOL_TAGS
@@ -54,6 +55,15 @@ _OPENING_TAG = re.compile(rf"<({_TAG_NAME})", re.ASCII)
 _BRACKET = re.compile(r"[\[{(<]")
 """Signs of which every call has one, in any format and dialect, unless it is below a heading; most prose has none."""
 _HEADING = re.compile(r"^[ \t]*Action:", re.MULTILINE)
+_ACTION_WITH_INPUT = re.compile(
+    r"(?<!\w)Action:[ \t*`]{0,9}([^\W\d][\w.-]{0,255})[*`]{0,3}[ \t]*,?\s{0,99}Action Input:[^\n]{0,1000}"
+)
+_ARGUMENTS_BEGIN = re.compile(r"""\{\s{0,99}["']([^"'\n]{1,99})["']\s{0,9}:|<([A-Za-z_][-\w.]{0,255})(?=[\s>])""")
+_NAME_BEFORE = re.compile(
+    r"""(?<![\w.$<>/"'-])([^\W\d][\w.-]{0,255})[`*_]{0,3}[ \t]{0,9}[:,]?\s{0,99}(?:`{3}\w*\s{1,9})?\Z"""
+)
+_NEAR = 400
+"""Number of characters before an object or element in which the name of its tool begins."""
 
 _prepared = IdentityCache(16)
 
@@ -165,12 +175,11 @@ def _unread_calls(text: str, options: ReadOptions, tools: KnownTools) -> list[_U
         return []
     calls = islice(calls_in_text(text, options, tools), _MOST)
     unread = [_Unread(place.start, place.end, "", place.is_meant) for place in calls]
-    if "<" not in text:
-        return unread
     spans = _Spans((place.start, place.end) for place in unread)
     doubts = Doubts(text)
     behind = 0
-    for start, end, tool in sorted(islice(_elements(text, tools), _MOST)):
+    elements = islice(_elements(text, tools), _MOST) if "<" in text else ()
+    for start, end, tool in sorted([*elements, *islice(_behind_names(text, tools), _MOST)]):
         if start >= behind and not spans.overlap(start, end):
             unread.append(_Unread(start, end, tool, not doubts.about(start, end)))
             behind = end
@@ -193,6 +202,37 @@ def _elements(text: str, tools: KnownTools) -> Iterator[tuple[int, int, str]]:
     for place in places_of_elements(text, tools.definitions):
         if place.has_parameter:
             yield place.start, place.stop, place.name
+
+
+def _behind_names(text: str, tools: KnownTools) -> Iterator[tuple[int, int, str]]:
+    """Yield the places where arguments of a known tool are right behind its name, anywhere in a line."""
+    for match in _ACTION_WITH_INPUT.finditer(text):
+        if tools.names.resolve(match[1]):
+            yield match.start(), match.end(), ""
+    budget = PATIENCE * len(text) + PATIENCE_AT_LEAST
+    unclosed: set[str] = set()
+    for match in _ARGUMENTS_BEGIN.finditer(text):
+        key = match[match.lastindex or 0]
+        start = match.start()
+        before = _NAME_BEFORE.search(text, max(0, start - _NEAR), start) if key in tools.parameters else None
+        name = tools.names.resolve(before[1]) if before else ""
+        if before is None or not name or key not in tools.properties(name) or key in unclosed:
+            continue
+        if match[2]:
+            end = text.find(f"</{key}>", start)
+            if end >= 0:
+                yield before.start(1), end + len(key) + 3, ""
+            else:
+                unclosed.add(key)  # one search for each key keeps this linear
+            continue
+        if budget < 0:
+            return
+        scanner = CallScanner(tools)
+        end = scanner.scan(text, start, True)
+        value = scanner.value
+        if scanner.done and isinstance(value, dict) and not is_definition(tools.definitions[name], value):
+            yield before.start(1), end, ""
+        budget -= end - start
 
 
 def _is_all(text: str, unread: Sequence[_Unread]) -> bool:

@@ -173,3 +173,20 @@ def test_elements_of_a_call_that_is_cut_are_shown(cut: str, arguments: dict[str,
     response = check_chunking(text, format="forge_xml", tools=TOOLS, fallback="none").response
     assert [call.arguments for call in response.incomplete] == [arguments]
     assert response.tool_calls == ()
+
+
+@pytest.mark.parametrize("tag", ["b=x", 'b="x"', "b = x", "a=1"])
+@pytest.mark.parametrize("format", ["auto", "qwen3_coder", "seed_oss"])
+def test_a_value_in_the_tag_of_its_parameter_is_not_lost(tag: str, format: str) -> None:
+    outer = "seed:tool_call" if format == "seed_oss" else "tool_call"
+    text = f"<{outer}>\n<function=f>\n<parameter={tag}>\n</parameter>\n</function>\n</{outer}>"
+    response = check_chunking(text, format=format, tools=TOOLS).response
+    assert (response.tool_calls, response.content) == ((), text)
+    assert [problem.kind for problem in response.problems] == ["malformed"]
+
+
+def test_a_parameter_may_have_an_equals_sign_in_its_name() -> None:
+    tools = [{"name": "f", "parameters": {"properties": {"b": TEXT, "b=x": TEXT}}}]
+    text = "<function=f>\n<parameter=b=x>\n1\n</parameter>\n<parameter=c=d>\n2\n</parameter>\n</function>"
+    calls = toolwire.parse(text, format="qwen3_coder", tools=tools).tool_calls
+    assert [call.arguments for call in calls] == [{"b=x": "1", "c=d": "2"}]

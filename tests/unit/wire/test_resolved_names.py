@@ -44,3 +44,36 @@ def test_a_name_is_left_as_it_is_without_repairs() -> None:
 def test_a_name_in_a_foreign_shape_is_resolved_too(format: str) -> None:
     text = '<tool_call>functions.read_file(path="a")</tool_call>'
     assert streams.called(streams.parsed(text, format=format, tools=TOOLS)) == [("read_file", {"path": "a"})]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['<function=get(path="a")></function>', '<function=get,{"path": "a"}</function>', "<function=path=a>\n</function>"],
+)
+@pytest.mark.parametrize("format", ["auto", "functionary_v3_1", "qwen3_coder"])
+def test_a_name_with_arguments_in_it_is_malformed(text: str, format: str) -> None:
+    for size in (0, 1):
+        response = streams.parsed(text, size, format=format, tools=TOOLS)
+        assert response.tool_calls == ()
+        assert [problem.kind for problem in response.problems] == ["malformed"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<function=get{"path": "a > b"}</function>',
+        '<function=get {"path": "a > b"}></function>',
+        '<function=get{"path": "a > b"}',
+    ],
+)
+def test_the_sign_behind_a_name_in_a_tag_may_be_missing_or_behind_the_arguments(text: str) -> None:
+    for format in ("auto", "functionary_v3_1"):
+        for size in (0, 1):
+            response = streams.parsed(text, size, format=format, tools=TOOLS)
+            assert [(call.name, call.arguments) for call in response.tool_calls] == [("get", {"path": "a > b"})]
+            assert (response.content, response.problems) == ("", ())
+
+
+@pytest.mark.parametrize("text", ['<function=get{"path": "a', "<function=get{path}</function>", "<function={}>"])
+def test_what_is_not_an_object_behind_such_a_name_is_not_a_call(text: str) -> None:
+    assert streams.parsed(text, 1, format="auto", tools=TOOLS).tool_calls == ()

@@ -11,6 +11,7 @@ from tests.property.laws import check_chunking
 import toolwire
 from toolwire.messages import ParsedResponse, ToolCall
 from toolwire.wire import FORMATS
+from toolwire.wire.dialects import CallScanner
 from toolwire.wire.unread_calls import _Spans
 
 TOOLS: list[dict[str, Any]] = [
@@ -205,3 +206,69 @@ def test_parts_of_a_text_overlap() -> None:
 )
 def test_only_so_many_calls_of_a_message_are_reported(text: str) -> None:
     assert 90 < len(kinds("Now:\n" + text * 400)) < 210
+
+
+_ARGUMENTS = ('{"city": "Paris"}', "<city>Paris</city>")
+_IN_A_LINE = ["Now: {}", "`{}`", "I do `{}` now.", "So I choose {}", "I look (with {})"]
+
+
+@pytest.mark.parametrize("arguments", _ARGUMENTS)
+@pytest.mark.parametrize("between", [" ", "\n", ": ", ":\n", "`\n"])
+@pytest.mark.parametrize("around", _IN_A_LINE)
+def test_arguments_right_behind_a_name_anywhere_in_a_line_are_reported(
+    arguments: str, between: str, around: str
+) -> None:
+    text = around.format(f"get_weather{between}{arguments}")
+    if calls := read(text).tool_calls:  # the whole message is the call
+        assert [call.arguments for call in calls] == [{"city": "Paris"}]
+        return
+    (problem,) = check_chunking(text, format="auto", tools=TOOLS).response.problems
+    assert (problem.kind, problem.position) == ("call_in_prose", text.index("get_weather"))
+    assert problem.raw == f"get_weather{between}{arguments}"
+
+
+@pytest.mark.parametrize("action", ["Action: get_weather Action Input: {}", "Action: get_weather,\nAction Input: {}"])
+@pytest.mark.parametrize("value", ["Paris", '{"city": "Paris"}'])
+@pytest.mark.parametrize("before", ["I look: ", "Yes, ", "`"])
+def test_an_action_anywhere_in_a_line_is_reported(action: str, value: str, before: str) -> None:
+    text = before + action.format(value)
+    if calls := read(text).tool_calls:  # the whole message is the call
+        assert [call.arguments for call in calls] == [{"city": "Paris"}]
+    else:
+        assert kinds(text) == ["call_in_prose"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'The answer of get_weather was not {"city": "Paris"}.',
+        'For example, get_weather {"city": "Paris"} would do.',
+        'The tool get_weather: {"place": "Paris"}',
+        'It is called get_weathers {"city": "Paris"}',
+        'A page has <city>Paris</city> and {"city": "Paris"}.',
+        "In get_weather <city> is a tag.",
+        'See get_weather {"city": "Pa',
+        "Action: sleep Action Input: long",
+    ],
+)
+def test_values_that_are_not_the_arguments_of_a_tool_are_not_reported(text: str) -> None:
+    assert (read(text).tool_calls, kinds(text)) == ((), [])
+
+
+@pytest.mark.parametrize("unit", ['get_weather {"city": "', "get_weather <city> ", 'get_weather {"city": [{'])
+def test_names_before_arguments_without_an_end_are_searched_in_linear_time(
+    unit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scanned = 0
+    scan = CallScanner.scan
+
+    def counted(self: CallScanner, text: str, pos: int, final: bool) -> int:
+        nonlocal scanned
+        stop = scan(self, text, pos, final)
+        scanned += stop - pos
+        return stop
+
+    monkeypatch.setattr(CallScanner, "scan", counted)
+    text = "I say " + unit * 2000
+    kinds(text)
+    assert scanned < 20 * len(text)

@@ -2,6 +2,7 @@
 
     <function=get_weather>{"city": "Paris"}</function>
 
+Models also leave out the `>` behind the name, or write it behind the arguments.
 Source: https://huggingface.co/meetkai/functionary-small-v3.1 (chat template)
 """
 
@@ -14,5 +15,11 @@ FORMAT = WireFormat(
     models="Functionary v3.1 (Llama 3.1), Groq's Llama tool use",
     source="https://huggingface.co/meetkai/functionary-small-v3.1",
     result=("", ""),
-    blocks=((Call((Lit("<function="), Name(phrase=True), Lit(">"), Args())), Lit("</function>", need="forgiven")),),
+    blocks=(
+        (
+            Call((Lit("<function="), Name(phrase=True), Lit(">", need="optional"), Args())),
+            Lit(">", need="optional", written=False),
+            Lit("</function>", need="forgiven"),
+        ),
+    ),
 )
