@@ -34,6 +34,8 @@ _TOKEN = re.compile(
     )>""",
     re.VERBOSE | re.IGNORECASE,
 )
+_BRACKETED = ("[TOOL_CALLS]", "[/TOOL_CALLS]", "[TOOL_CALL]", "[/TOOL_CALL]")
+"""Tokens around calls that begin as a list does."""
 _LABEL = re.compile(
     r"""
     (?:the[ ])? (?:(?:function|tool|api|python|next|final)[ _-])?
@@ -51,13 +53,12 @@ _BOLD_LABEL = re.compile(rf"\*\*{_LABEL.pattern}\*{{0,2}}", re.IGNORECASE | re.V
 # The first line may be what a code fence or a special token left behind.
 _LANGUAGES = frozenset({"json", "python", "py", "javascript", "tool_code", "tool_call", "tool_calls", "assistant"})
 _LANGUAGE_ENDS = re.compile(r"[ \t]*(?:\n|<\|)")
-_BEFORE_OBJECT = re.compile(
-    r"""(?::\d{1,4})?                                         # the number of the call, as in Kimi's ids
-        [`*"']{0,3}[ \t]*[:,]?\s*
-        (?:[*]{0,2}(?:action[ _])?(?:inputs?|arguments|parameters|params|args)[*`]{0,2}\s*[:=][*]{0,2}\s*)?
-        (?:`{3,}\w*\s*)?""",
-    re.VERBOSE | re.IGNORECASE,
-)
+BEFORE_OBJECT = r"""(?::\d{1,4})?                            # the number of the call, as in Kimi's ids
+    [`*"']{0,3}[ \t]*[:,]?\s{0,99}
+    (?:[*]{0,2}(?:action[ _])?(?:inputs?|arguments|parameters|params|args)[*`]{0,2}\s{0,99}[:=][*]{0,2}\s{0,99})?
+    (?:`{3,9}\w{0,99}\s{0,99})?"""
+"""A verbose pattern, for any case, of what may be between the name of a tool and the object of its arguments."""
+_BEFORE_OBJECT = re.compile(BEFORE_OBJECT, re.VERBOSE | re.IGNORECASE)
 _LONGEST_ASSIGNMENT = 6
 """Number of characters behind a word that decide whether it is assigned to."""
 _BEFORE_OBJECT_GOES_ON = re.compile(r"""[`*"']*[ \t]*(?:[:,\n][^.!?]*)?\Z""")
@@ -118,6 +119,8 @@ class KnownToolsReader:
     @property
     def is_in_call(self) -> bool:
         """True in the middle of a call, where text between markers is part of an argument."""
+        if self._state == _BETWEEN and self._tail == "[":  # a list, before which no token in brackets is certain yet
+            return self.alive
         return self.alive and self._state == _EXPRESSION and self._scanner.is_open
 
     @property
@@ -211,6 +214,9 @@ class KnownToolsReader:
     # Each rule returns the number of characters that it takes, 0 if it does not apply, or `_MORE`.
 
     def _token(self, window: str, is_whole: bool) -> int:
+        if window[0] == "[":
+            word = next((token for token in _BRACKETED if token.startswith(window[: len(token)])), "")
+            return (len(word) if window.startswith(word) else 0 if is_whole else _MORE) if word else 0
         if window[0] != "<":
             return 0
         if ">" not in window[:_NEAR]:

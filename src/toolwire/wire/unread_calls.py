@@ -23,6 +23,7 @@ from toolwire.wire.embedded import PATIENCE, PATIENCE_AT_LEAST, Doubts, Embedded
 from toolwire.wire.format_detection import FormatDetector
 from toolwire.wire.formats.react import FORMAT as REACT
 from toolwire.wire.formats.tool_tags import FORMAT as TOOL_TAGS
+from toolwire.wire.known_tools import BEFORE_OBJECT
 from toolwire.wire.marker_sets import MarkerSet, marker_set
 from toolwire.wire.message_reader import MessageReader
 from toolwire.wire.named_elements import NamedElements, places_of_elements
@@ -56,11 +57,19 @@ _BRACKET = re.compile(r"[\[{(<]")
 """Signs of which every call has one, in any format and dialect, unless it is below a heading; most prose has none."""
 _HEADING = re.compile(r"^[ \t]*Action:", re.MULTILINE)
 _ACTION_WITH_INPUT = re.compile(
-    r"(?<!\w)Action:[ \t*`]{0,9}([^\W\d][\w.-]{0,255})[*`]{0,3}[ \t]*,?\s{0,99}Action Input:[^\n]{0,1000}"
+    r"(?:(?<=\S[ \t])|(?<=[`(*]))Action:[ \t*`]{0,9}([^\W\d][\w.-]{0,255})[*`]{0,3}[ \t]*,?\s{0,99}"
+    r"Action Input:[^\n]{0,1000}"
 )
-_ARGUMENTS_BEGIN = re.compile(r"""\{\s{0,99}["']([^"'\n]{1,99})["']\s{0,9}:|<([A-Za-z_][-\w.]{0,255})(?=[\s>])""")
+_ARGUMENTS_BEGIN = re.compile(
+    r"""\{\s{0,99}["'](?P<key>[^"'\n]{1,99})["']\s{0,9}:
+    | <(?:(?P<tag>\w{1,30})=)?(?P<name>[A-Za-z_][-\w.]{0,255})(?=[\s>])""",
+    re.VERBOSE,
+)
 _NAME_BEFORE = re.compile(
-    r"""(?<![\w.$<>/"'-])([^\W\d][\w.-]{0,255})[`*_]{0,3}[ \t]{0,9}[:,]?\s{0,99}(?:`{3}\w*\s{1,9})?\Z"""
+    rf"""(?<![\w.$</"'-])([^\W\d][\w.-]{{0,255}})
+    (?:\s{{1,9}}(?:with|json) | >\s{{0,9}} | </\w{{1,99}}>\s{{0,99}}<\w{{1,99}}>)?
+    {BEFORE_OBJECT}\Z""",
+    re.VERBOSE | re.IGNORECASE,
 )
 _NEAR = 400
 """Number of characters before an object or element in which the name of its tool begins."""
@@ -212,18 +221,19 @@ def _behind_names(text: str, tools: KnownTools) -> Iterator[tuple[int, int, str]
     budget = PATIENCE * len(text) + PATIENCE_AT_LEAST
     unclosed: set[str] = set()
     for match in _ARGUMENTS_BEGIN.finditer(text):
-        key = match[match.lastindex or 0]
+        key = match["key"] or match["name"]
         start = match.start()
         before = _NAME_BEFORE.search(text, max(0, start - _NEAR), start) if key in tools.parameters else None
         name = tools.names.resolve(before[1]) if before else ""
-        if before is None or not name or key not in tools.properties(name) or key in unclosed:
+        if before is None or not name or key not in tools.properties(name):
             continue
-        if match[2]:
-            end = text.find(f"</{key}>", start)
+        if match["name"]:
+            closer = f"</{match['tag'] or key}>"
+            end = text.find(closer, start) if closer not in unclosed else -1
             if end >= 0:
-                yield before.start(1), end + len(key) + 3, ""
+                yield before.start(1), end + len(closer), ""
             else:
-                unclosed.add(key)  # one search for each key keeps this linear
+                unclosed.add(closer)  # one search for each keeps this linear
             continue
         if budget < 0:
             return

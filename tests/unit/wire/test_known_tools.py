@@ -589,3 +589,25 @@ def test_call_with_its_number_behind_the_name_is_read(size: int) -> None:
 @pytest.mark.parametrize("size", [1, 3, 100])
 def test_other_words_before_a_call_make_it_content(text: str, size: int) -> None:
     assert read(text, size).tool_calls == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[TOOL_CALLS] search(query='a')",
+        "[TOOL_CALLS]search(query='a')[/TOOL_CALLS]",
+        '[TOOL_CALLS]\n```json\n[{"name": "search", "arguments": {"query": "a"}}]\n```',
+    ],
+)
+def test_tokens_in_brackets_may_be_around_calls_of_any_dialect(text: str) -> None:
+    for size in (1, 7, len(text)):
+        parser = StreamParser(tools=TOOLS)
+        events = [event for at in range(0, len(text), size) for event in parser.feed(text[at : at + size])]
+        result = collect([*events, *parser.finish()])
+        assert [(call.name, call.arguments) for call in result.tool_calls] == [A]
+        assert (result.content, result.problems) == ("", ())
+
+
+@pytest.mark.parametrize("text", ["[TOOL_CALLS] is a token of Mistral.", "[TOOL_RESULTS] search(query='a')", "[TOOL"])
+def test_other_text_in_or_behind_brackets_is_not_a_call(text: str) -> None:
+    assert (read(text).tool_calls, read(text).content) == ((), text)

@@ -227,6 +227,24 @@ def test_arguments_right_behind_a_name_anywhere_in_a_line_are_reported(
     assert problem.raw == f"get_weather{between}{arguments}"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'I call get_weather with {"city": "Paris"}',
+        'name: get_weather\narguments: {"city": "Paris"}',
+        'commentary to=functions.get_weather json{"city": "Paris"}',
+        'function<｜tool▁sep｜>get_weather\n```json\n{"city": "Paris"}\n```',
+        '<use_tool><tool_name>get_weather</tool_name>\n<arguments>\n{"city": "Paris"}\n</arguments></use_tool>',
+        "<__function=get_weather>\n<__parameter=city>Paris</__parameter>\n</__function>",
+    ],
+)
+def test_what_is_between_a_name_and_its_arguments_may_be_markup_of_no_format(text: str) -> None:
+    response = check_chunking(text, format="auto", tools=TOOLS).response
+    assert (response.tool_calls, response.content) == ((), text)
+    assert [problem.kind for problem in response.problems] == ["call_in_prose"]
+    assert kinds(text.replace("get_weather", "get_time").replace("city", "zone")) == []
+
+
 @pytest.mark.parametrize("action", ["Action: get_weather Action Input: {}", "Action: get_weather,\nAction Input: {}"])
 @pytest.mark.parametrize("value", ["Paris", '{"city": "Paris"}'])
 @pytest.mark.parametrize("before", ["I look: ", "Yes, ", "`"])
