@@ -188,7 +188,9 @@ def _unread_calls(text: str, options: ReadOptions, tools: KnownTools) -> list[_U
     doubts = Doubts(text)
     behind = 0
     elements = islice(_elements(text, tools), _MOST) if "<" in text else ()
-    for start, end, tool in sorted([*elements, *islice(_behind_names(text, tools), _MOST)]):
+    places = [*elements, *islice(_behind_names(text, tools), _MOST)]
+    # At one place, the element says more than its first parameter.
+    for start, end, tool in sorted(places, key=lambda place: (place[0], not place[2], place[1])):
         if start >= behind and not spans.overlap(start, end):
             unread.append(_Unread(start, end, tool, not doubts.about(start, end)))
             behind = end
