@@ -36,6 +36,7 @@ EXTRAS = {
     "httpx": "agent",
     "httpx2": "mcp",
     "huggingface_hub": "local",
+    "llguidance": "grammar",
     "mcp": "mcp",
     "mcp_types": "mcp",
     "openapi_spec_validator": "openapi",

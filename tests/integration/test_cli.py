@@ -217,6 +217,25 @@ def test_a_grammar_is_rendered_with_what_it_cannot_express(tmp_path: Path) -> No
     assert "--constrain is auto or required" in fails(2, "ask", "x", "--constrain", "always")
 
 
+def test_check_grammar_shows_the_first_character_that_is_not_allowed(tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text('{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}')
+    options = ("check-grammar", "--tools", str(tools), "-f", "hermes")
+    good = '<tool_call>\n{"name": "f", "arguments": {"a": 1}}\n</tool_call>\n'
+    done = toolwire_cli(*options, stdin=good)
+    assert (done.returncode, done.stdout) == (0, "allowed all 61 characters\n")
+    bad = good.replace("1", '"1"')
+    shown = toolwire_cli(*options, stdin=bad)
+    assert shown.returncode == 1
+    assert "refused '\"' in line 2, column 34" in shown.stdout and "next    0-9," in shown.stdout
+    (row,) = [json.loads(line) for line in toolwire_cli(*options, "--json", stdin=bad).stdout.splitlines()]
+    assert (row["allowed"], row["characters"], row["refused"]) == (False, 45, '"')
+    cut = toolwire_cli(*options, stdin=good[:30])
+    assert cut.returncode == 1 and "a message cannot end there" in cut.stdout
+    assert "Missing option '--tools'" in fails(2, "check-grammar", "-f", "hermes")
+    assert "cannot be both" in fails(2, "check-grammar", "--tools", "-", "-f", "hermes", stdin="[]")
+
+
 def test_standard_input_is_one_thing() -> None:
     assert "cannot be both" in fails(2, "parse", "--tools", "-", stdin="[]")
 

@@ -20,6 +20,9 @@ from typing import Any
 
 import pytest
 
+from toolwire import Grammar
+from toolwire.grammars.text_match import match_text, open_matcher
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
@@ -92,33 +95,15 @@ class LlGuidance:
     syntaxes = ("lark",)
 
     def __init__(self) -> None:
-        llguidance: Any = importlib.import_module("llguidance")
-
-        class Bytes:
-            eos_token_id = 256
-            bos_token_id = None
-            tokens = (*(bytes([byte]) for byte in range(256)), b"<eos>")
-
-            def __call__(self, text: Any) -> list[int]:
-                return list(text.encode() if isinstance(text, str) else text)
-
-        self._tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(Bytes()))
-        self._matcher = llguidance.LLMatcher
+        importlib.import_module("llguidance")
 
     def load(self, grammar: str) -> Any:
         """Return a matcher, which tokens can be fed to."""
-        matcher = self._matcher(self._tokenizer, self._matcher.grammar_from_lark(grammar))
-        if matcher.is_error():
-            raise ValueError(matcher.get_error())
-        return matcher
+        return open_matcher(grammar)
 
     def match(self, grammar: str, text: str, syntax: str) -> Match:
-        matcher = self.load(grammar)
-        data = text.encode()
-        taken = matcher.try_consume_tokens(list(data))
-        if matcher.is_error():
-            raise ValueError(matcher.get_error())
-        return Match(len(data[:taken].decode(errors="ignore")), taken == len(data) and matcher.is_accepting())
+        matched = match_text(Grammar(grammar, "lark"), text)
+        return Match(matched.allowed, matched.complete)
 
 
 class XGrammar:

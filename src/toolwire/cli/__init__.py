@@ -20,6 +20,7 @@ EXIT_STATUS: Final = "Exit status: 0 done, 1 failed, 2 wrong usage or bad input,
 COMMANDS: Final[Mapping[str, str]] = {
     "parse": "Read the tool calls in a model's text.",
     "render": "Write definitions, calls or results as a model expects them, or the grammar of its calls.",
+    "check-grammar": "Say whether a grammar would have allowed a text, and which character it would not.",
     "formats": "List the wire formats, or show one: a sample and its description.",
     "convert": "Translate between provider APIs.",
     "profile": "Show the format in which a model writes calls, and the evidence for it.",

@@ -18,6 +18,16 @@ PIECE = 65_536
 STDIN = "standard input"
 
 
+def check_one_stdin(file: str | None, tools: str | None) -> None:
+    """Check that the text and the tools are not both standard input; no file for the text is standard input too.
+
+    Raises:
+        CliError: both are.
+    """
+    if tools == "-" and file in (None, "-"):
+        raise CliError("standard input cannot be both the text and the tools; give one of them as a file")
+
+
 def read_pieces(path: str | None) -> Iterator[str]:
     """Yield the text of a file, or of standard input as it arrives.
 

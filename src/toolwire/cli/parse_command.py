@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 import toolwire
-from toolwire.cli.console import CliError, call_line, console, emit, event_dict, labelled, plain, say
-from toolwire.cli.input_files import display_name, read_pieces, read_tools
+from toolwire.cli.console import call_line, console, emit, event_dict, labelled, plain, say
+from toolwire.cli.input_files import check_one_stdin, display_name, read_pieces, read_tools
 from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
@@ -65,8 +65,7 @@ def parse(
     ] = False,
 ) -> None:
     """Read the tool calls in a model's text."""
-    if tools == "-" and file in (None, "-"):
-        raise CliError("standard input cannot be both the text and the tools; give one of them as a file")
+    check_one_stdin(file, tools)
     tool_list = read_tools(tools)
     if not tool_list and format.lower() not in (AUTO, "plain") and not toolwire.get_format(format).markers:
         todo = "add --tools" if tools is None else f"{display_name(tools)} defines no tools"

@@ -68,13 +68,15 @@ def _name_only() -> None:
 
 
 def _add(app: typer.Typer, name: str) -> None:
-    module = vars(importlib.import_module(f"toolwire.cli.{name}_command"))
+    function = name.replace("-", "_")
+    module = vars(importlib.import_module(f"toolwire.cli.{function}_command"))
     if "app" in module:
         app.add_typer(module["app"], name=name)
         for command in module["app"].registered_commands:
             command.epilog = _unwrapped(command.epilog)
     else:
-        app.command(epilog=_unwrapped(module.get("EXAMPLES")), context_settings=module.get("SETTINGS"))(module[name])
+        epilog, settings = _unwrapped(module.get("EXAMPLES")), module.get("SETTINGS")
+        app.command(name, epilog=epilog, context_settings=settings)(module[function])
 
 
 def _unwrapped(epilog: str | None) -> str | None:

@@ -15,14 +15,16 @@ from toolwire.cli import COMMANDS, overview
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_summary_is_what_the_command_says_of_itself(name: str) -> None:
-    module = vars(importlib.import_module(f"toolwire.cli.{name}_command"))
-    text = module["app"].info.help if "app" in module else module[name].__doc__
+    function = name.replace("-", "_")
+    module = vars(importlib.import_module(f"toolwire.cli.{function}_command"))
+    text = module["app"].info.help if "app" in module else module[function].__doc__
     assert " ".join(text.strip().split("\n\n")[0].split()) == COMMANDS[name]
 
 
 def test_every_command_has_a_summary() -> None:
     modules = Path(cli.__file__).parent.glob("*_command.py")
-    assert sorted(path.stem.removesuffix("_command") for path in modules) == sorted(COMMANDS)
+    names = (path.stem.removesuffix("_command").replace("_", "-") for path in modules)
+    assert sorted(names) == sorted(COMMANDS)
 
 
 def test_the_overview_lists_every_command_within_the_width(monkeypatch: pytest.MonkeyPatch) -> None:
