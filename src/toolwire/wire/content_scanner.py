@@ -87,8 +87,12 @@ class ContentScanner(Leaf):
 
     def pass_on(self, text: str) -> None:
         """Take a piece in which no marker begins."""
+        self.emit(self.plain_event(text))
+
+    def plain_event(self, text: str) -> Event:
+        """Take such a piece; return its event and do not emit it."""
         self._last = text[-1]
-        self.emit(self._wrap(text))
+        return self._wrap(text)
 
     def resume(self) -> None:
         """Continue after a block, which is not a line start."""

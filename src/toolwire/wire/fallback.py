@@ -223,6 +223,7 @@ class FallbackReader:
         self._prose = prose
         self._held: list[Event] = []  # content, and problems about it
         self._holding = True
+        self._passes = False  # whatever the format's reader finds is passed on as it is
         self._content: list[str] = []
         self._has_text = self._has_calls = False
         self._more_calls = 0  # calls read in addition to those of the format's reader; negative: some were quoted
@@ -268,8 +269,12 @@ class FallbackReader:
             text: that piece.
         """
         if text:
-            self._unread.add(text)
-        return self._unread.pass_on(self._filter(events)) if events else events
+            self._unread.fed.append(text)
+        if events:
+            if not self._passes:
+                events = self._filter(events)
+            self._unread.events.extend(events)
+        return events
 
     def _filter(self, events: Sequence[Event]) -> Sequence[Event]:
         if self._has_calls:
@@ -277,7 +282,8 @@ class FallbackReader:
         passed: list[Event] = []
         for event in events:
             if isinstance(event, ContentDelta):
-                self._content.append(event.text)
+                if self._holding or self._prose:
+                    self._content.append(event.text)
                 if self._holding:
                     self._held.append(event)
                     if not self._may_be_calls(event.text):
@@ -324,7 +330,8 @@ class FallbackReader:
         return self._whole_message(reading)
 
     def _precede(self, calls: int) -> None:
-        """Count calls that were read before the first one of the format's reader."""
+        """Count calls that were read before the first one of the format's reader, which changes its indexes."""
+        self._passes = False
         self._calls_before += calls
         self._more_calls += calls
 
@@ -368,6 +375,7 @@ class FallbackReader:
             return []
         events, self._held = self._held, []
         self._holding = False
+        self._passes = not (self._prose or self._quotes_call)
         if self._quotes_call and self._known is not None and self._known.has_calls:
             # Whatever follows, the quoted calls were parts of an argument, and do not run.
             self._calls_before = -sum(isinstance(event, CallStart) for event in events)
@@ -385,7 +393,8 @@ class FallbackReader:
     def finish(self) -> tuple[Sequence[Event], int]:
         """Return the calls of the message or the content that was kept back, and by how many calls there are more."""
         events, more_calls = self._finish()
-        return [*self._unread.pass_on(events), *self._unread.problems()], more_calls
+        self._unread.events.extend(events)
+        return [*events, *self._unread.problems()], more_calls
 
     def _finish(self) -> tuple[Sequence[Event], int]:
         if self._has_calls:
@@ -411,7 +420,7 @@ class FallbackReader:
     def _broken(self) -> list[Event]:
         """Return a problem if a call to a known tool began without markers that cannot be read."""
         reader = self._known
-        if reader is None or not reader.broken:
+        if reader is None or not reader.broken or (self._passes and self._unread.has_calls):
             return []
         return [self._unread.problem("malformed", reader.broken, _MALFORMED % reader.error)]
 

@@ -175,22 +175,20 @@ class FormatDetector:
         """Read the next piece; return the events that became certain."""
         if self._reader is not None:
             return self._reader.feed(text)
+        content = self._content
+        if not (self._tail or self._probes) and text and content.quick is not None and content.quick(text) is None:
+            self._position += len(text)
+            self._scanned += len(text)
+            return (content.plain_event(text),)
         held_size = len(self._tail)
         if held_size:
             text = self._tail + text
             self._tail = ""
-        waiting = self._content.waiting
-        if held_size and not self._probes and waiting is not None and waiting.is_prefix(text):
+        if held_size and not self._probes and content.waiting is not None and content.waiting.is_prefix(text):
             self._tail = text
             self._scanned += len(text) - held_size
             return ()
-        quick = self._content.quick
-        if not self._probes and quick is not None and text and quick(text) is None:
-            self._content.pass_on(text)
-            self._position += len(text)
-            self._scanned += len(text)
-        else:
-            self._tail = self._advance(text, False)
+        self._tail = self._advance(text, False)
         return self._take()
 
     def finish(self) -> Sequence[Event]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby, islice
 
-from toolwire.events import CallEnd, ContentDelta, Event, ProblemFound, ReasoningDelta
+from toolwire.events import CallEnd, CallStart, ContentDelta, Event, ProblemFound, ReasoningDelta
 from toolwire.messages import Problem, ProblemKind
 from toolwire.text.identity_cache import IdentityCache
 from toolwire.wire.block_reader import ReadOptions
@@ -297,30 +297,30 @@ class UnreadCalls:
     Args:
         options: the settings.
         tools: the known tools.
+
+    Attributes:
+        fed: the pieces of the message so far; each further piece is appended.
+        events: what they were read as, appended likewise.
     """
 
     def __init__(self, options: ReadOptions, tools: KnownTools) -> None:
         self._options = options
         self._tools = tools
-        self._fed: list[str] = []
-        self._events: list[Event] = []
+        self.fed: list[str] = []
+        self.events: list[Event] = []
 
-    def add(self, text: str) -> None:
-        """Take the next piece of the message."""
-        self._fed.append(text)
-
-    def pass_on(self, events: Sequence[Event]) -> Sequence[Event]:
-        """Take what a part of the message was read as, and return it."""
-        self._events.extend(events)
-        return events
+    @property
+    def has_calls(self) -> bool:
+        """True if a call began."""
+        return any(isinstance(event, CallStart) for event in self.events)
 
     def problem(self, kind: ProblemKind, raw: str, message: str) -> ProblemFound:
         """Return a problem about a piece of the content, which is the last one of this text."""
-        return ProblemFound(Problem(kind, max(0, "".join(self._fed).rfind(raw)), raw, message))
+        return ProblemFound(Problem(kind, max(0, "".join(self.fed).rfind(raw)), raw, message))
 
     def problems(self) -> list[Event]:
         """Return a problem for each call in the content that nothing else reports, in order."""
-        message = "".join(self._fed)
+        message = "".join(self.fed)
         if not _may_have_calls(message):  # pragma: no mutate - only to be faster
             return []
         unread: list[tuple[_Content, list[_Unread]]] = []
@@ -333,8 +333,8 @@ class UnreadCalls:
                 break
         if not any(place.is_meant for _, places in unread for place in places):
             return []
-        positions = [at for at, _ in _located(message, self._events)]
-        problems = (event.problem for event in self._events if isinstance(event, ProblemFound))
+        positions = [at for at, _ in _located(message, self.events)]
+        problems = (event.problem for event in self.events if isinstance(event, ProblemFound))
         reported = _Spans((problem.position, problem.position + len(problem.raw)) for problem in problems)
         is_all = all(_is_all(part.text, places) for part, places in unread)
         events: list[Event] = []
@@ -352,7 +352,7 @@ class UnreadCalls:
 
     def _contents(self) -> Iterator[_Content]:
         pieces: list[tuple[int, str]] = []
-        for index, event in enumerate(self._events):
+        for index, event in enumerate(self.events):
             if isinstance(event, ContentDelta):
                 pieces.append((index, event.text))
             elif pieces and not isinstance(event, ProblemFound):

@@ -291,3 +291,8 @@ def test_a_cut_call_is_content_and_a_problem() -> None:
     response = read("get_time()\nsearch(query='a")
     assert (streams.called(response), response.content) == ([("get_time", {})], "search(query='a")
     assert [(p.kind, p.position, p.raw) for p in response.problems] == [("truncated", 11, "search(query='a")]
+
+
+def test_a_broken_call_before_one_that_is_made_is_no_problem_of_its_own_in_any_chunking() -> None:
+    response = read('search(query="a "b") so I call it.\n' + MARKED)
+    assert (streams.called(response), response.problems) == ([A], ())
