@@ -99,6 +99,7 @@ def _explain(text: str, format: str, tools: Iterable[Any], *, json: bool) -> Non
         emit({"explanation": plain(report)})
         return
     _row("looked for", report.looked_for, "dim")
+    _row("openers", "  ".join(report.openers) or "none", "dim")
     _row("markers", "\n".join(report.markers) or "none", "dim")
     _row("all calls?", report.whole_message, "dim")
     _row("amid prose", "\n".join(report.amid_prose) or "no call to a known tool", "dim")

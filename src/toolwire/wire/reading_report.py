@@ -27,12 +27,14 @@ class ReadingReport:
 
     Attributes:
         looked_for: the formats and dialects that were tried.
+        openers: the markers that begin a call in any of these formats, without the white space behind them.
         markers: the markers that begin a call, with their positions and formats.
         whole_message: whether the message is nothing but calls to known tools, or where it stops being that, and why.
         amid_prose: calls to known tools amid prose, with the reason why each is or is not taken for a call.
     """
 
     looked_for: str
+    openers: Sequence[str]
     markers: Sequence[str]
     whole_message: str
     amid_prose: Sequence[str]
@@ -49,15 +51,24 @@ def report_reading(text: str, formats: Sequence[WireFormat], tools: Mapping[str,
     dialects = ", ".join(dialect.name for dialect in DIALECTS)
     looked_for = f"markers of {_some([wire.name for wire in formats])}"
     looked_for += f"; {dialects} for {len(tools)} known tools" if tools else "; no dialects, because no tools are known"
-    return ReadingReport(looked_for, _markers(text, formats), _whole_message(text, tools), _amid_prose(text, tools))
+    owners = _owners(formats)
+    openers = sorted({opener.strip() for opener in owners})
+    return ReadingReport(
+        looked_for, openers, _markers(text, owners), _whole_message(text, tools), _amid_prose(text, tools)
+    )
 
 
-def _markers(text: str, formats: Sequence[WireFormat]) -> list[str]:
+def _owners(formats: Sequence[WireFormat]) -> Mapping[str, Sequence[str]]:
+    """Return the names of the formats in which an opener begins a call, by opener."""
     owners: dict[str, list[str]] = {}
     for wire in formats:
         for opener in compile_format(wire).blocks:
             if len(opener) > 1:  # a single bracket is no evidence of any format
                 owners.setdefault(opener, []).append(wire.name)
+    return owners
+
+
+def _markers(text: str, owners: Mapping[str, Sequence[str]]) -> list[str]:
     openers = marker_set(frozenset(owners))
     places: list[str] = []
     pos = 0

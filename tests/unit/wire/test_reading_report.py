@@ -30,6 +30,12 @@ def test_formats_and_dialects_are_listed() -> None:
     assert report_reading("", FORMATS, {}).looked_for.startswith(f"markers of {shown} and {len(FORMATS) - 5} more; ")
 
 
+def test_each_opener_that_was_looked_for_is_listed_once() -> None:
+    assert report("").openers == ["<tool_call>", "<tools>", "[Calling tool:"]
+    openers = report_reading("", [HERMES, get_format("minicpm5")], {}).openers
+    assert openers == ["<function", "<tool_call>", "<tools>", "[Calling tool:"]
+
+
 def test_markers_are_listed_with_their_places_and_formats() -> None:
     assert report("x <tool_call>{} <tool_call>").markers == [
         "'<tool_call>' at 2: hermes",
