@@ -160,13 +160,15 @@ class ValueReader:
         return values
 
     def _flatten(self, parts: Iterable[_Part]) -> list[_Part]:
-        """Return all schemas that have to hold, references and `allOf` included, each once."""
-        flat: dict[tuple[int, frozenset[str]], _Part] = {}
+        """Return all schemas that have to hold and say something, those of references and `allOf` too, each once."""
+        flat: list[_Part] = []
+        seen: set[tuple[int, frozenset[str]]] = set()
         waiting = list(parts)[::-1]
         while waiting:
             part = waiting.pop()
-            if part.key in flat or part.schema is True:
+            if part.key in seen:
                 continue
+            seen.add(part.key)
             if isinstance(reference := part.get("$ref"), str):
                 target = resolve(self._root, reference)
                 if isinstance(target, (Mapping, bool)):
@@ -175,8 +177,11 @@ class ValueReader:
                     self._leave_out(part, "$ref")
             if isinstance(every := part.get("allOf"), list):
                 waiting += [part.inner(schema, "allOf", at) for at, schema in enumerate(every)][::-1]
-            flat[part.key] = part
-        return list(flat.values()) or [_Part(True, "")]
+            # What they lead to is in the list by now; followed again, an alternative that is done would come back.
+            part = part.without("$ref").without("allOf")
+            if part.schema is False or part.asserts:
+                flat.append(part)
+        return flat or [_Part(True, "")]
 
     def _dead_end(self, parts: list[_Part]) -> Values:
         self._dead_ends.setdefault(parts[-1].pointer)
@@ -274,9 +279,9 @@ class ValueReader:
                 continue
             for part in parts:
                 for keyword in _WITHOUT_EFFECT["number" if kind == "integer" else kind]:
-                    if (part.get(keyword) is not None and part.get(keyword) is not True) or (
-                        keyword == "uniqueItems" and part.get(keyword)
-                    ):
+                    # These values say nothing, as if the keyword were missing.
+                    neutral = keyword != "uniqueItems"
+                    if part.get(keyword) is not None and part.get(keyword) is not neutral:
                         self._leave_out(part, keyword)
             self._level += 1
             # Inside a value, the same choice may come again: that is a recursive schema, and not an endless one.
