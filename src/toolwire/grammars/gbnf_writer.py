@@ -25,7 +25,10 @@ def write_gbnf(root: Expression, rules: Mapping[str, Expression], *, start: str 
     writer = RuleWriter(reachable(root, rules))
     lines = [f"{start} ::= {writer.write(root)}"]
     lines += [f"{name} ::= {writer.write(rules[rule])}" for rule, name in writer.names.items()]
-    lines += [f"{name} ::= {writer.write(part)}" for part, name in list(writer.lexemes.items())]
+    lexemes = list(writer.lexemes.items())
+    for part, name in lexemes:
+        lines.append(f"{name} ::= {writer.write(part)}")
+        lexemes += list(writer.lexemes.items())[len(lexemes) :]  # those inside this one
     return "\n".join(lines) + "\n"
 
 

@@ -1,0 +1,73 @@
+"""Tests of grammars in GBNF: what differs from Lark, and character sets."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolwire.grammars.algebra import (
+    ANY,
+    LAST,
+    Chars,
+    Expression,
+    Lexeme,
+    RuleName,
+    char_range,
+    chars,
+    chars_except,
+    choice,
+    literal,
+    repeat,
+    sequence,
+)
+from toolwire.grammars.gbnf_writer import repetition, write_gbnf
+
+WORD = Lexeme(repeat(char_range("a", "z"), 1))
+
+
+def test_the_first_rule_has_the_name_that_is_asked_for() -> None:
+    assert write_gbnf(literal("a"), {}) == 'root ::= "a"\n'
+    assert write_gbnf(literal("a"), {}, start="call") == 'call ::= "a"\n'
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        pytest.param(chars("az"), "[az]", id="characters"),
+        pytest.param(char_range("a", "b"), "[ab]", id="two neighbours"),
+        pytest.param(char_range("a", "z"), "[a-z]", id="range"),
+        pytest.param(chars_except("<"), "[^\\u003C]", id="complement"),
+        pytest.param(chars("\n\t\r é"), "[\\t\\n\\r\\u0020\\u00E9]", id="escapes"),
+        pytest.param(chars("\U0001f600"), "[\\U0001F600]", id="above 16 bits"),
+        pytest.param(Chars(((0, LAST),)), "[^\\u0000]", id="everything"),
+        pytest.param(ANY, "[^\\u0000]", id="any"),
+        pytest.param(chars("-"), "[-]", id="hyphen alone"),
+        pytest.param(chars("a-z"), "[az-]", id="hyphen among others"),
+    ],
+)
+def test_sets_of_characters_need_no_lexeme(part: Expression, expected: str) -> None:
+    assert write_gbnf(part, {}) == f"root ::= {expected}\n"
+
+
+def test_lexemes_become_rules() -> None:
+    text = write_gbnf(sequence(WORD, literal(" "), WORD), {})
+    assert text == 'root ::= t0 " " t0\nt0 ::= [a-z]+\n'
+
+
+def test_a_lexeme_inside_a_lexeme_becomes_a_rule_too() -> None:
+    text = write_gbnf(Lexeme(sequence(WORD, repeat(literal(",")))), {})
+    assert text == 'root ::= t0\nt0 ::= t1 ","*\nt1 ::= [a-z]+\n'
+
+
+def test_a_recursive_rule_is_written_once() -> None:
+    rules: dict[str, Expression] = {
+        "list": choice([literal("[]"), sequence(literal("["), RuleName("list"), literal("]"))])
+    }
+    assert write_gbnf(RuleName("list"), rules) == 'root ::= r0\nr0 ::= "[]" | "[" r0 "]"\n'
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "sign"),
+    [(0, 1, "?"), (0, None, "*"), (1, None, "+"), (2, None, "{2,}"), (0, 3, "{0,3}"), (4, 4, "{4}"), (1, 1, "{1}")],
+)
+def test_repetitions(least: int, most: int | None, sign: str) -> None:
+    assert repetition(least, most) == sign
