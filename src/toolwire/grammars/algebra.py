@@ -6,7 +6,7 @@ Build expressions with the functions, which merge neighbours and remove what can
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolwire.errors import DefinitionError
@@ -221,6 +221,19 @@ def rebuild(part: Expression, change: Callable[[Expression], Expression]) -> Exp
             return Lexeme(change(inner))
         case _:
             return part
+
+
+def without_prefixes(part: Expression, texts: Sequence[str], rules: Mapping[str, Expression]) -> dict[str, Expression]:
+    """Return, for each text with which an expression can begin, what may follow it.
+
+    A beginning that texts share is taken away once, so that many texts cost about as much as one.
+    """
+    rests = {"": part}
+    for text in texts:
+        for at in range(len(text)):
+            if text[: at + 1] not in rests:
+                rests[text[: at + 1]] = _without(rests[text[:at]], text[at], rules)
+    return {text: rests[text] for text in texts if rests[text] != NOTHING}
 
 
 def without_prefix(part: Expression, text: str, rules: Mapping[str, Expression]) -> Expression:

@@ -19,6 +19,7 @@ from toolwire.grammars.algebra import (
     prose,
     sequence,
     without_prefix,
+    without_prefixes,
 )
 from toolwire.grammars.format_rules import FormatRules
 from toolwire.tools import ToolDefinition
@@ -127,13 +128,10 @@ def message_rules(
     rules = reading.rules.rules
     if tools and calls == NOTHING:
         raise DefinitionError(f"the format {wire.name!r} cannot write a call of any of these tools")
-    openers: dict[str, Expression] = {}
-    if choice_of == "auto":
-        for opener in _openers(wire, tools):
-            if (rest := without_prefix(calls, opener, rules)) != NOTHING:
-                openers[opener] = rest
+    certain = _openers(wire, tools)
+    openers = without_prefixes(calls, certain, rules) if choice_of == "auto" else {}
     banned = dict.fromkeys(marker for block in wire.blocks for marker in sorted(_block_marker(block)))
-    banned |= dict.fromkeys(_openers(wire, tools))
+    banned |= dict.fromkeys(certain)
     start = _closed_start(wire)
     return (
         MessageRules(
