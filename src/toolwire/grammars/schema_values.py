@@ -162,13 +162,13 @@ class ValueReader:
     def _flatten(self, parts: Iterable[_Part]) -> list[_Part]:
         """Return all schemas that have to hold and say something, those of references and `allOf` too, each once."""
         flat: list[_Part] = []
-        seen: set[tuple[int, frozenset[str]]] = set()
+        visited: set[tuple[int, frozenset[str]]] = set()
         waiting = list(parts)[::-1]
         while waiting:
             part = waiting.pop()
-            if part.key in seen:
+            if part.key in visited:
                 continue
-            seen.add(part.key)
+            visited.add(part.key)
             if isinstance(reference := part.get("$ref"), str):
                 target = resolve(self._root, reference)
                 if isinstance(target, (Mapping, bool)):
