@@ -316,6 +316,7 @@ class Prose:
         detour: text that begins as a marker does, and turns out to be none.
         endings: the text of each marker, together with beginnings of markers right before it.
         rest: the beginning of a marker at the end of the text; may be empty.
+        permitted: banned markers that the text may contain after all, because the markers overlap in too many ways.
     """
 
     def __init__(self, markers: Iterable[str], banned: Iterable[str] = ()) -> None:
@@ -329,6 +330,7 @@ class Prose:
         self.detour = choice(option for option in options if not isinstance(option, Chars))
         self.endings = {marker: out.get(f"end {marker}", NOTHING) for marker in self._ends}
         self.rest = out["stop"]
+        self.permitted = tuple(dict.fromkeys(word for word in banned if word not in self._words))
 
     def _without_banned(self) -> dict[str, Expression]:
         """Return the ways of the empty beginning where only the markers themselves count."""

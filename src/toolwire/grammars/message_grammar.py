@@ -13,7 +13,7 @@ from toolwire.grammars.gbnf_writer import write_gbnf
 from toolwire.grammars.lark_writer import write_lark
 from toolwire.grammars.message_rules import message_rules
 from toolwire.grammars.schema_writer import write_schema
-from toolwire.grammars.structural_tag_writer import write_structural_tag
+from toolwire.grammars.structural_tag_writer import excludes_markers, write_structural_tag
 from toolwire.tools import ToolDefinition, definitions
 from toolwire.wire.format_registry import get_format
 from toolwire.wire.syntax import Lit, WireFormat, as_written
@@ -103,7 +103,10 @@ def grammar(
             text = write_schema(reading)
         case _:
             assert_never(syntax)
-    return Grammar(text, syntax, tuple(reading.rules.widened), special_tokens(wire))
+    engine_excludes = syntax == "structural_tag" and excludes_markers(message) and not text_after
+    permitted = message.permitted_markers(engine_excludes=engine_excludes)
+    widened = (*reading.rules.widened, *(f"text may contain {marker!r}, a marker of calls" for marker in permitted))
+    return Grammar(text, syntax, widened, special_tokens(wire))
 
 
 def _chosen(

@@ -37,7 +37,8 @@ class MessageRules:
         rules: expressions by name.
         calls: a message of calls and nothing else; NOTHING if there are no tools.
         openers: what may follow prose: the marker that begins calls, and the rest of them.
-        banned: markers that prose cannot contain.
+        banned: markers that prose cannot contain, unless they overlap in too many ways.
+        parts_of_openers: markers that prose can contain, because an opener contains them.
         closed_start: characters that prose cannot begin with, because a call would begin so.
         reasoning: reasoning before everything else; EMPTY for none.
         prose: text may come instead of calls, and before those that have an opener.
@@ -48,6 +49,7 @@ class MessageRules:
     calls: Expression
     openers: Mapping[str, Expression]
     banned: tuple[str, ...]
+    parts_of_openers: tuple[str, ...]
     closed_start: str
     reasoning: Expression
     prose: bool
@@ -85,6 +87,17 @@ class MessageRules:
     def openers_with_text_after(self) -> dict[str, Expression]:
         """The openers of calls that text may follow."""
         return {opener: self.with_text_after(rest) for opener, rest in self.openers.items()}
+
+    def permitted_markers(self, *, engine_excludes: bool = False) -> tuple[str, ...]:
+        """Return the markers that text may contain, although a reader takes them for the beginning of a call.
+
+        Args:
+            engine_excludes: the engine keeps the banned markers out of text, however they overlap.
+        """
+        if not self.prose:
+            return ()
+        left_out = () if engine_excludes else prose(tuple(self.openers), self.banned).permitted
+        return (*self.parts_of_openers, *left_out)
 
     @property
     def primed_calls(self) -> Expression:
@@ -124,9 +137,10 @@ def message_rules(
     if not wire.blocks:
         raise DefinitionError(f"the format {wire.name!r} has no calls, so it has no grammar")
     reading = FormatRules(wire, tools, parallel=parallel)
-    calls = reading.calls() if tools else NOTHING
+    offered = bool(tools) and choice_of != "none"
+    calls = reading.calls() if offered else NOTHING
     rules = reading.rules.rules
-    if tools and calls == NOTHING:
+    if offered and calls == NOTHING:
         raise DefinitionError(f"the format {wire.name!r} cannot write a call of any of these tools")
     certain = _openers(wire, tools)
     openers = without_prefixes(calls, certain, rules) if choice_of == "auto" else {}
@@ -139,6 +153,7 @@ def message_rules(
             calls,
             openers,
             tuple(mark for mark in banned if not any(mark in opener or mark.startswith(opener) for opener in openers)),
+            tuple(mark for mark in banned if any(mark in opener and mark != opener for opener in openers)),
             start,
             _reasoning(wire, reasoning),
             choice_of != "required",

@@ -22,13 +22,18 @@ def write_structural_tag(message: MessageRules) -> str:
     return json_text({"type": "structural_tag", "format": content})
 
 
+def excludes_markers(message: MessageRules) -> bool:
+    """Return whether the engine itself looks for the markers that text cannot contain, and not an expression."""
+    return bool(message.openers) or (message.calls == NOTHING and not message.closed_start)
+
+
 def _content(message: MessageRules) -> dict[str, Any]:
     calls = message.primed_calls
     if not message.prose:
         return _grammar(calls, message.rules)
     if not message.openers:
         free = {"type": "any_text", "excludes": list(message.banned)}
-        if message.closed_start or message.calls != NOTHING:
+        if not excludes_markers(message):
             free = _grammar(message.free_text, message.rules)
         return free if calls == NOTHING else {"type": "or", "elements": [_grammar(calls, message.rules), free]}
     # The engine looks for the triggers itself, which is faster than text as an expression.

@@ -1,0 +1,150 @@
+"""Tests of the rules of messages: where calls and text may stand, and which markers text cannot contain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from toolwire.errors import DefinitionError
+from toolwire.grammars.algebra import EMPTY, NOTHING, can_be_empty, without_prefix
+from toolwire.grammars.message_grammar import grammar
+from toolwire.grammars.message_rules import MessageRules, message_rules
+from toolwire.tools import ToolDefinition
+from toolwire.wire.format_registry import get_format
+from toolwire.wire.formats import FORMATS
+from toolwire.wire.syntax import WireFormat
+
+PING, PONG = ToolDefinition("ping"), ToolDefinition("pong")
+HERMES_CALL = '<tool_call>\n{"name": "ping", "arguments": {}}\n</tool_call>'
+WITH_CALLS = [pytest.param(wire, id=wire.name) for wire in FORMATS if wire.blocks]
+
+
+def rules(format: str, tools: Any = (PING, PONG), **options: Any) -> MessageRules:
+    wire = get_format(format)
+    defaults: dict[str, Any] = {"choice_of": "auto", "parallel": True, "reasoning": "none", "primed": wire.primed}
+    return message_rules(wire, tools, **{**defaults, **options})[0]
+
+
+def accepts(message: MessageRules, text: str) -> bool:
+    """Return whether a text is a whole message."""
+    return can_be_empty(without_prefix(message.root, text, message.rules), message.rules)
+
+
+@pytest.mark.parametrize(
+    ("choice_of", "text", "expected"),
+    [
+        ("auto", "Hello.", True),
+        ("auto", "", True),
+        ("auto", HERMES_CALL, True),
+        ("auto", f"Well: {HERMES_CALL}\n{HERMES_CALL}", True),
+        ("auto", f"{HERMES_CALL} Done.", False),
+        ("auto", "<tool_call>\nHello.", False),
+        ("auto", "a < b <tool", True),
+        ("auto", HERMES_CALL.replace("ping", "pang"), False),
+        ("required", HERMES_CALL, True),
+        ("required", f"{HERMES_CALL}\n{HERMES_CALL}", True),
+        ("required", "Hello.", False),
+        ("required", "", False),
+        ("required", f"Well: {HERMES_CALL}", False),
+        ("none", "Hello.", True),
+        ("none", "", True),
+        ("none", HERMES_CALL, False),
+        ("none", f"Well: {HERMES_CALL}", False),
+        ("none", "<tool_call>", False),
+    ],
+)
+def test_the_choice_decides_where_calls_and_text_stand(choice_of: str, text: str, expected: bool) -> None:
+    assert accepts(rules("hermes", choice_of=choice_of), text) is expected
+
+
+def test_calls_that_are_not_parallel_come_alone() -> None:
+    alone = rules("hermes", choice_of="required", parallel=False)
+    assert accepts(alone, HERMES_CALL)
+    assert not accepts(alone, f"{HERMES_CALL}\n{HERMES_CALL}")
+
+
+@pytest.mark.parametrize(
+    ("reasoning", "text", "expected"),
+    [
+        ("none", "<think>Hm.</think>\n" + HERMES_CALL, False),
+        ("allowed", "<think>Hm.</think>\n" + HERMES_CALL, True),
+        ("allowed", HERMES_CALL, True),
+        ("open", "Hm. <tool_call></think>\n" + HERMES_CALL, True),
+        ("open", HERMES_CALL, False),
+    ],
+)
+def test_reasoning_comes_before_everything_else(reasoning: str, text: str, expected: bool) -> None:
+    assert accepts(rules("hermes", choice_of="required", reasoning=reasoning), text) is expected
+
+
+def test_what_the_prompt_has_begun_is_not_written_again() -> None:
+    primed = rules("hermes", choice_of="required", primed="<tool_call>\n")
+    assert accepts(primed, HERMES_CALL.removeprefix("<tool_call>\n"))
+    assert not accepts(primed, HERMES_CALL)
+
+
+def test_text_does_not_begin_as_a_call_without_markers() -> None:
+    message = rules("bare_json")
+    assert accepts(message, "Hello {you}.")
+    assert accepts(message, '{"name": "ping", "arguments": {}}')
+    assert not accepts(message, '{"name": "pang"}')
+
+
+@pytest.mark.parametrize("wire", WITH_CALLS)
+def test_no_call_is_offered_where_none_may_be_written(wire: Any) -> None:
+    message = rules(wire.name, choice_of="none")
+    assert message.calls == NOTHING
+    assert message.openers == {}
+    assert accepts(message, "Hello.")
+
+
+def test_without_tools_there_is_only_text() -> None:
+    message = rules("hermes", ())
+    assert message.calls == NOTHING
+    assert accepts(message, "Hello.")
+    assert not accepts(message, HERMES_CALL)
+
+
+def test_text_may_follow_calls_where_that_is_asked_for() -> None:
+    message = rules("hermes", choice_of="required")
+    followed = message.with_text_after(message.calls)
+    for text, expected in ((" Done.", EMPTY), ("", EMPTY), (" <tool_call>", NOTHING)):
+        rest = without_prefix(followed, HERMES_CALL + text, message.rules)
+        assert can_be_empty(rest, message.rules) is (expected == EMPTY), text
+
+
+@pytest.mark.parametrize("syntax", ["lark", "gbnf"])
+def test_markers_that_text_may_contain_are_named(syntax: Any) -> None:
+    assert grammar([PING], format="hermes", syntax=syntax).widened == ()
+    widened = grammar([PING], format="gemma4", syntax=syntax).widened
+    assert widened == ("text may contain '```tool_code', a marker of calls",)
+    assert grammar([PING], format="gemma4", syntax=syntax, tool_choice="required").widened == ()
+
+
+def test_an_engine_that_excludes_markers_itself_widens_nothing() -> None:
+    assert grammar([PING], format="gemma4", syntax="structural_tag").widened == ()
+    followed = grammar([PING], format="gemma4", syntax="structural_tag", text_after=True)
+    assert followed.widened == ("text may contain '```tool_code', a marker of calls",)
+
+
+@pytest.mark.parametrize("wire", WITH_CALLS)
+def test_text_contains_no_marker_that_is_not_named(wire: Any) -> None:
+    message = rules(wire.name)
+    permitted = message.permitted_markers()
+    for marker in (*message.banned, *message.parts_of_openers):
+        if marker not in permitted:
+            assert not accepts(message, f"a {marker} b"), marker
+
+
+def refuse(wire: WireFormat, message: str, **options: Any) -> None:
+    defaults: dict[str, Any] = {"choice_of": "auto", "parallel": True, "reasoning": "none", "primed": ""}
+    with pytest.raises(DefinitionError, match=message):
+        message_rules(wire, [PING], **{**defaults, **options})
+
+
+def test_a_format_that_lacks_what_is_needed_has_no_grammar() -> None:
+    hermes = get_format("hermes")
+    refuse(replace(hermes, spans=()), "has no reasoning", reasoning="allowed")
+    refuse(replace(hermes, blocks=()), "has no calls")

@@ -1,0 +1,89 @@
+"""Tests of messages of calls as JSON Schema, checked with the project's own validation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from toolwire.errors import DefinitionError
+from toolwire.grammars.message_grammar import grammar
+from toolwire.schema.validation import validate
+from toolwire.tools import ToolDefinition
+
+NUMBER = ToolDefinition(
+    "number", parameters={"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}, "required": ["n"]}
+)
+TREE = ToolDefinition(
+    "tree",
+    parameters={
+        "type": "object",
+        "properties": {"left": {"$ref": "#"}, "label": {"type": "string", "maxLength": 3, "pattern": "^a"}},
+    },
+)
+
+
+def schema(*tools: ToolDefinition, format: str = "bare_json", **options: Any) -> dict[str, Any]:
+    text = grammar(tools, format=format, syntax="json_schema", **{"tool_choice": "required", **options}).text
+    written: dict[str, Any] = json.loads(text)
+    return written
+
+
+def call(name: str, **arguments: Any) -> dict[str, Any]:
+    return {"name": name, "arguments": arguments}
+
+
+@pytest.mark.parametrize(
+    ("message", "valid"),
+    [
+        ([call("number", n=1)], True),
+        ([call("number", n=1), call("tree", left={"left": {}, "label": "a"})], True),
+        ([], False),
+        (call("number", n=1), False),
+        ([call("number", n=0)], False),
+        ([call("number", n="1")], False),
+        ([call("number")], False),
+        ([call("number", n=1, m=1)], False),
+        ([call("nobody")], False),
+        ([{**call("number", n=1), "thought": "x"}], False),
+        ([call("tree", left={"label": 1})], False),
+        ([call("tree", label="abcd")], False),
+        ([call("tree", label="b")], False),
+    ],
+    ids=str,
+)
+def test_the_schema_admits_calls_and_nothing_else(message: Any, valid: bool) -> None:
+    assert (not validate(message, schema(NUMBER, TREE))) is valid
+
+
+def test_one_call_needs_no_list() -> None:
+    alone = schema(NUMBER, TREE, parallel=False)
+    assert not validate(call("number", n=1), alone)
+    assert validate([call("number", n=1)], alone)
+    named = schema(NUMBER, TREE, tool_choice="tree")
+    assert not validate(call("tree"), named)
+    assert validate(call("number", n=1), named)
+
+
+def test_only_parts_that_contain_themselves_are_definitions() -> None:
+    assert "$defs" not in schema(NUMBER)
+    assert len(schema(TREE)["$defs"]) == 1
+
+
+@pytest.mark.parametrize("tool_choice", ["auto", "none"])
+def test_a_schema_has_no_place_for_text(tool_choice: str) -> None:
+    with pytest.raises(DefinitionError, match="no place for text"):
+        schema(NUMBER, tool_choice=tool_choice)
+
+
+def test_a_schema_has_no_place_for_reasoning() -> None:
+    with pytest.raises(DefinitionError, match="no place for text"):
+        schema(NUMBER, reasoning="allowed")
+
+
+def test_formats_that_write_more_than_json_have_no_schema() -> None:
+    with pytest.raises(DefinitionError, match="'hermes' are not JSON alone"):
+        schema(NUMBER, format="hermes")
+    with pytest.raises(DefinitionError, match="arguments as text"):
+        schema(NUMBER, format="openai_json")
