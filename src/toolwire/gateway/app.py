@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.routing import Route, Router
 
 from toolwire.errors import StateError, capture_errors
-from toolwire.gateway.access import Access
+from toolwire.gateway.access import Access, Requester
 from toolwire.gateway.answering import ClientLeft, Receive, Reply, Send, server_ends, take_back_cancellation
 from toolwire.gateway.client_apis import CHAT
 from toolwire.gateway.client_calls import ClientCall, Services
@@ -155,7 +155,9 @@ class _Endpoint:
         call = ClientCall(self._gateway.services, client_api, path, headers, query, receive, reply, id)
         with capture_errors() as captured, self._gateway.answering(reply):
             try:
-                if resent is None:
+                if resent is not None:  # it continues what the client has stored
+                    call.requester = Requester(resent.owner)
+                else:
                     call.requester = await access.admit(headers, query, needs_key=self._needs_key)
                 if self._is_recorded:
                     assert self._gateway.inspector is not None

@@ -27,10 +27,12 @@ class Resent(NamedTuple):
     Attributes:
         id: its new id.
         original: the id of the request that it repeats.
+        owner: the name under which what belongs to the client of that request is stored.
     """
 
     id: str
     original: str
+    owner: str
 
 
 @contextmanager
@@ -39,6 +41,7 @@ def recording(inspector: Inspector, call: ClientCall, path: str, resent: Resent 
     exchange = inspector.begin(
         call.id, call.client_api.name, path, call.query, call.headers, resent_from=resent.original if resent else ""
     )
+    exchange.owner = call.requester.owner
     call.exchange = call.reply.exchange = exchange
     has_left = False
     try:
@@ -81,7 +84,7 @@ class Resending:
             "path": _path(exchange.path.partition("?")[0], model),
             "query_string": b"",
             "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()],
-            RESENT: Resent(id, exchange.id),
+            RESENT: Resent(id, exchange.id, exchange.owner),
         }
         arrived = [{"type": "http.request", "body": data, "more_body": False}]
 

@@ -167,6 +167,7 @@ class Exchange:
         state: whether it runs, or how it ended.
         prices: finds the prices of the model that answered; None as long as none did.
         resent_from: the id of the exchange that this one repeats; "" for a client's own.
+        owner: the name under which what belongs to the client is stored; "" for everybody.
         pinned: whether it is kept while others are evicted.
         size: about how many bytes it takes.
         asked_size: the part of the size that the request takes.
@@ -195,6 +196,7 @@ class Exchange:
     state: State = "running"
     prices: Callable[[], PricesOfModel | None] | None = None
     resent_from: str = ""
+    owner: str = field(default="", repr=False)
     pinned: bool = False
     size: int = 0
     asked_size: int = 0

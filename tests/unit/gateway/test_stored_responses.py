@@ -22,6 +22,7 @@ from toolwire.gateway.questions import Upstream
 from toolwire.gateway.state_store import IN_MEMORY, StateStore, opened_store
 from toolwire.gateway.upstreams import ApiUpstream
 from toolwire.gateway.virtual_keys import owner_of
+from toolwire.inspector.inspector import Inspector
 from toolwire.messages import TextPart
 
 CALL = ToolCall("get_weather", {"city": "Paris"}, "call_1")
@@ -217,3 +218,26 @@ def test_text_with_half_a_character_is_stored() -> None:
         assert (await ask("", body_of("x", previous_response_id=id))).status == 200
 
     converse(work, Scripted([ContentDelta("ok"), Finish(FinishReason.STOP)]))
+
+
+@pytest.mark.parametrize("key", ["one", "two"])
+def test_a_request_that_continues_a_stored_response_is_sent_again_with_the_responses_of_its_key(key: str) -> None:
+    async def run() -> None:
+        upstream, inspector = Scripted(EVENTS), Inspector()
+        async with opened_store(IN_MEMORY) as store:
+            models = ModelTable([ServedModel("*", (upstream,))])
+            app = Gateway(models, access=Access(("one", "two")), store=store, inspector=inspector)
+            headers = {"authorization": f"Bearer {key}"}
+            first = await request(app, "/v1/responses", body_of("Weather?"), headers=headers)
+            later = body_of("And now?", previous_response_id=first.json["id"])
+            assert (await request(app, "/v1/responses", later, headers=headers)).status == 200
+            exchange = inspector.ring.find(inspector.ids()[-1])
+            assert exchange is not None and inspector.resend is not None
+            id = await inspector.resend(exchange, "m")
+            while inspector.ring.running():
+                await asyncio.sleep(0)
+            again = inspector.ring.find(id)
+            assert again is not None and (again.status, again.failure) == (200, "")
+            assert upstream.questions[2].request.messages == upstream.questions[1].request.messages
+
+    asyncio.run(run())
