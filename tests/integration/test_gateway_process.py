@@ -15,6 +15,11 @@ from typing import Any
 
 import pytest
 
+from toolwire.gateway.allowances import Allowance
+from toolwire.gateway.key_spending import KeySpending
+from toolwire.gateway.state_store import opened_store
+from toolwire.gateway.virtual_keys import VirtualKeys
+
 SECONDS = 60
 """Seconds after which something that has not happened is a failure."""
 
@@ -118,10 +123,11 @@ async def served(file: Path) -> AsyncIterator[Process]:
         await started.wait()
 
 
-async def ask(port: int, model: str = "m") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def ask(port: int, model: str = "m", *, key: str = "k") -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     body = json.dumps({"model": model, "stream": True, "messages": [{"role": "user", "content": "hi"}]}).encode()
-    head = f"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\ncontent-length: {len(body)}\r\n\r\n"
+    head = f"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\nx-api-key: {key}\r\n"
+    head += f"content-length: {len(body)}\r\n\r\n"
     writer.write(head.encode() + body)
     await writer.drain()
     return reader, writer
@@ -220,5 +226,35 @@ def test_a_second_process_takes_over_the_port(tmp_path: Path) -> None:
                     writer.close()
                 assert await old.process.wait() == -signal.SIGTERM
                 assert await get(new.port, "/health") == {"status": "ok"}
+
+    within_time(work)
+
+
+def test_a_process_that_is_killed_leaves_the_spending_of_its_keys(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/keys.sqlite"
+    allowance = Allowance("tokens", 100_000)
+
+    async def work() -> None:
+        async with backend() as behind, opened_store(url) as store:
+            key, virtual_key = await VirtualKeys(store).add("tester", allowances=[allowance])
+            write(tmp_path / "g.toml", behind, gateway=f'port = 0\nvirtual_keys = true\nstore = "{url}"')
+            async with served(tmp_path / "g.toml") as process:
+                reader, ended = await ask(process.port, key=key)
+                await reader.readuntil(b"one")
+                behind.go_on.set()
+                assert b"message_stop" in await reader.readuntil(b"message_stop")
+                spent = 0.0
+                while not 0 < spent < 1_000:  # the answer has ended, and its reservation is replaced by its use
+                    spent = await KeySpending(store).used(virtual_key, allowance)
+                    await asyncio.sleep(0.01)
+                behind.go_on.clear()
+                reader, running = await ask(process.port, key=key)
+                await reader.readuntil(b"one")
+                process.process.kill()
+                assert await process.process.wait() == -signal.SIGKILL
+                for writer in (ended, running):
+                    writer.close()
+            # The answer that had ended is charged, and so is what was expected of the one that was running.
+            assert await KeySpending(store).used(virtual_key, allowance) >= spent + 4_096
 
     within_time(work)
