@@ -117,7 +117,7 @@ def test_options_of_commands_in_sh_blocks_exist(page: Path) -> None:
     commands = typer.main.get_command(program([])).commands  # type: ignore[attr-defined]
     lines = [line for block in blocks(page) if block.language == "sh" for line in block.code.splitlines()]
     for line in lines:
-        for match in re.finditer(r"\btoolwire (\w+)(?: (\w+))?([^#|]*)", line):
+        for match in re.finditer(r"\btoolwire ([\w-]+)(?: (\w+))?([^#|]*)", line):
             command = commands[match[1]]
             command = getattr(command, "commands", {}).get(match[2], command)  # of a group, or the command itself
             known = {option for parameter in command.params for option in parameter.opts}
