@@ -364,7 +364,33 @@ def test_cve_2025_54136_changed_secret_needs_a_new_approval_and_is_not_shown(tmp
             pass
         async with at(raw(tmp_path, env={"API_KEY": "two"}), approvals=approvals) as desk:
             (question,) = desk.questions
-            assert question.text.endswith("has changed since it was approved: something secret")
+            assert "has changed since it was approved: something secret" in question.text
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("is_program", [False, True], ids=["script", "program"])
+def test_cve_2025_54136_changed_file_needs_a_new_approval(is_program: bool, tmp_path: Path) -> None:
+    approvals = Approvals()
+    server = raw(tmp_path, tools=[tool("t")])
+    script = tmp_path / "server.py"
+    source = f"#!{sys.executable}\n" + Path(server.args[2]).read_text()
+    script.write_text(source)
+    script.chmod(0o755)
+    own = {"command": str(script), "args": server.args[3:]} if is_program else {"args": (str(script), server.args[3])}
+    server = server.model_copy(update=own)
+
+    async def main() -> None:
+        async with at(server, approvals=approvals):
+            pass
+        async with at(server, approvals=approvals) as desk:
+            assert not desk.questions
+        starts_before = starts(tmp_path)
+        script.write_text(source + "# changed\n")
+        async with at(server, approvals=approvals, approve=lambda _: False) as desk:
+            assert "the content of a file that it runs" in desk.questions[0].text
+            assert desk.router.servers()[0].state == "not approved"
+        assert starts(tmp_path) == starts_before
 
     asyncio.run(main())
 

@@ -1,9 +1,10 @@
-"""Connections of the gateway whose request heads are bounded in size and in time."""
+"""Connections of the gateway, bounded in number, and the heads of their requests, bounded in size and in time."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -15,6 +16,8 @@ MAX_HEAD = 64 << 10
 """Maximum size of a request's line and headers, in bytes."""
 MAX_PATH = 1_000
 """Number of bytes of a head in which its path is looked for, to report that the head is too large."""
+MAX_CONNECTIONS = 1_000
+"""Maximum number of connections; a further one closes the oldest that waits for a request, or else itself."""
 HEAD_SECONDS = 20.0
 """Seconds in which the head of a request must arrive, from its first byte or from the beginning of the connection."""
 
@@ -29,19 +32,33 @@ def _too_large(beginning: bytes) -> bytes:
     return head + b"content-length: %d\r\n\r\n" % len(body) + body
 
 
+def _close_one_too_many(connections: Iterable[Any], newest: Any) -> None:
+    """Close the oldest connection that waits for a request, if there are too many; the newest if none waits."""
+    # Connections that were closed just now are still in the set.
+    live = [connection for connection in connections if not connection.transport.is_closing()]
+    if len(live) > MAX_CONNECTIONS:
+        waiting = [
+            connection
+            for connection in live
+            if connection is not newest and (connection.cycle is None or connection.cycle.response_complete)
+        ]
+        min(waiting, key=lambda connection: connection.began, default=newest).transport.abort()
+
+
 def bounded_protocol() -> type[asyncio.Protocol]:
-    """Return the protocol of uvicorn for connections, which ends those whose head is too large or too slow."""
+    """Return the protocol of uvicorn for connections, which ends those that are too many, too large or too slow."""
     base: Any = AutoHTTPProtocol
 
     class BoundedConnection(base):  # type: ignore[misc]  # the parser that is installed decides about the base
         _timer: asyncio.TimerHandle | None = None
         _head_size = 0
         _beginning = b""
-        _requests = 0
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            self.began = self.loop.time()
             self._await_head()
+            _close_one_too_many(self.connections, self)
 
         def data_received(self, data: bytes) -> None:
             cycle = self.cycle

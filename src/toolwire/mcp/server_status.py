@@ -34,7 +34,7 @@ class ServerQuestion:
         if not self.previous_launch:
             return f"The MCP server {self.server} has not been used before. It\n{self.launch}"
         changed = (
-            "something secret"
+            "something secret, or the content of a file that it runs"
             if self.previous_launch == self.launch
             else f"it\n{self.previous_launch}\nand now it\n{self.launch}"
         )

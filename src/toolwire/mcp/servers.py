@@ -187,7 +187,8 @@ class McpServer(_Strict):
         if not cwd and any(_depends(text, directory) for text in (self.command, *argv, *map(_value, argv))):
             cwd = directory
         written = Launch("stdio", (self.command, *self.args), self.env)
-        return Launch("stdio", argv, env, cwd, program=program, written=written)
+        contents = _digests(program, map(_value, argv[1:]), directory)
+        return Launch("stdio", argv, env, cwd, program=program, contents=contents, written=written)
 
     def _variable(self, text: str, known: Mapping[str, str]) -> str:
         match = _NAMED.fullmatch(text)
@@ -214,6 +215,7 @@ class Launch:
         env: variables that are added to its environment.
         cwd: the directory it runs in; "" for that of this process, where it makes no difference.
         program: the file that is run; "" if there is none.
+        contents: digests of the program and of the scripts that arguments name, by path.
         url: its address.
         headers: headers that each request carries.
         written: the same as the user wrote it, with `${NAME}` for each variable; this is shown and stored.
@@ -226,13 +228,14 @@ class Launch:
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     program: str = ""
+    contents: Mapping[str, str] = field(default_factory=dict)
     written: Launch | None = None
 
     @property
     def hash(self) -> str:
         """SHA-256 of all of it, as hexadecimal digits."""
         facts: list[Any] = [self.transport, self.argv, sorted(self.env.items()), self.cwd, self.url]
-        facts += [sorted(self.headers.items()), self.program]
+        facts += [sorted(self.headers.items()), self.program, sorted(self.contents.items())]
         return hashlib.sha256(json.dumps(facts, separators=(",", ":")).encode()).hexdigest()
 
     @property
@@ -263,6 +266,37 @@ def _program(command: str, here: str, path: str) -> str:
             command, path=os.pathsep.join(os.path.join(here, entry) for entry in path.split(os.pathsep))
         )
     return os.path.normpath(file) if file and os.path.exists(file) else ""
+
+
+_SCRIPTS = (
+    *(".py", ".pyz", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".sh", ".bash"),
+    *(".rb", ".pl", ".php", ".lua", ".jar", ".wasm", ".ps1", ".bat"),
+)
+"""Suffixes of files with code. Other files that arguments name may be data, which changes while it is used."""
+
+
+def _digests(program: str, arguments: Iterable[str], here: str) -> dict[str, str]:
+    """Return the SHA-256 of the program and of each script that an argument names, as hexadecimal digits.
+
+    Only regular files are opened: a pipe or a device could block, or never end.
+
+    Raises:
+        ConfigurationError: a file cannot be read.
+    """
+    digests: dict[str, str] = {}
+    for path in filter(None, (program, *arguments)):
+        place = os.path.join(here, path)
+        if "\0" in path or not os.path.isfile(place):
+            continue
+        if path == program or path.lower().endswith(_SCRIPTS) or os.access(place, os.X_OK):
+            try:
+                with open(place, "rb") as file:
+                    digests[place] = hashlib.file_digest(file, "sha256").hexdigest()
+            except PermissionError:
+                digests[place] = ""  # a program may be executable without being readable
+            except OSError as error:
+                raise ConfigurationError(f"cannot read {place}: {error.strerror}") from error
+    return digests
 
 
 def _value(argument: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -62,6 +62,7 @@ class ChatStreamReader:
         self._thought: list[str] = []  # reasoning that no seal has covered yet
         self._reasoning: list[str] = []  # all reasoning
         self._sound = Sound()
+        self._others = _OtherChoices()
 
     def read(self, frame: Frame) -> None:
         """Report the content of the next chunk to the builder."""
@@ -72,9 +73,10 @@ class ChatStreamReader:
         choices = chunk.get("choices")
         if choices:
             choice = choices[0]
-            if choice.get("index"):
+            if choice.get("index") or len(choices) > 1:
+                self._others.add(choices, builder)
                 choice = next((choice for choice in choices if not choice.get("index")), None)
-            if choice is None:  # only the first choice is read
+            if choice is None:
                 return
             choice = _as_delta(choice)
             delta = choice["delta"]
@@ -182,6 +184,56 @@ class ChatStreamReader:
         return bool(name and arguments and not id and builder.is_whole(key))
 
 
+class _OtherChoices:
+    """Choices after the first. They are not read, but kept as a whole answer has them, as members of it."""
+
+    def __init__(self) -> None:
+        self._messages: dict[int, Json] = {}  # of those that have not ended
+
+    def add(self, choices: Sequence[Mapping[str, Any]], builder: ResponseBuilder) -> None:
+        """Add to the choices that a chunk continues; report those that it ends."""
+        for choice in choices:
+            if not (index := choice.get("index")):
+                continue
+            choice = _as_delta(choice)
+            message = self._messages.setdefault(index, {})
+            calls = message.setdefault("tool_calls", [])
+            for name, value in choice["delta"].items():
+                if name != "tool_calls":
+                    message[name] = _continued(message.get(name), value)
+                    continue
+                for call in value or ():
+                    at = call.get("index", len(calls))
+                    if at < len(calls):
+                        calls[at] = _continued(calls[at], {"function": call.get("function")})
+                    else:
+                        calls.append({name: member for name, member in call.items() if name != "index"})
+            if choice.get("finish_reason"):
+                message = {name: value for name, value in self._messages.pop(index).items() if value != []}
+                members = {name: value for name, value in choice.items() if name != "delta"}
+                builder.add_answer_members({"": {"choices": [{**members, "message": message}]}})
+
+
+def _continued(earlier: Any, value: Any) -> Any:
+    """Return a member of a message with what the next delta adds to it."""
+    if isinstance(earlier, Mapping) and isinstance(value, Mapping):
+        return {**earlier, **{name: _continued(earlier.get(name), inner) for name, inner in value.items()}}
+    if isinstance(earlier, str) and isinstance(value, str):
+        return value if earlier == value == "assistant" else earlier + value
+    if isinstance(earlier, list) and isinstance(value, list):
+        return [*earlier, *value]
+    return earlier if value is None else value
+
+
+def _in_deltas(choice: Json) -> Json:
+    """Return a whole choice as one of a stream, with a delta."""
+    if not isinstance(message := choice.get("message"), Mapping):
+        return choice
+    calls = [{"index": at, **call} for at, call in enumerate(message.get("tool_calls") or ())]
+    delta = {**message, "tool_calls": calls} if calls else message
+    return {**{name: value for name, value in choice.items() if name != "message"}, "delta": delta}
+
+
 def _as_delta(choice: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a choice with a delta; some servers answer the request for a stream with a whole message."""
     if choice.get("delta"):
@@ -247,6 +299,7 @@ class ChatStreamWriter:
         last = self._chunk([{"index": 0, "delta": {}, "logprobs": None, "finish_reason": None}])
         last["choices"][0]["finish_reason"] = write_reason(self._kind, end.reason)
         put_members(last, {path.replace(_MESSAGE, _DELTA): rest for path, rest in end.members.items()})
+        last["choices"] = [_in_deltas(choice) for choice in last["choices"]]
         yield sse(last)
         if end.usage is not None:
             yield sse({**self._chunk([]), "usage": write_usage(end.usage)})

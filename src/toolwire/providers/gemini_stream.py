@@ -169,6 +169,8 @@ class GeminiStreamReader:
             self._finish(candidate)
             if not whole:
                 builder.add_unread(ANSWER, {**response, "candidates": [candidate]})
+        if not whole and (unread := [candidate for candidate in candidates if candidate is not first]):
+            builder.add_answer_members({"": {"candidates": unread}})  # they are not read, but not lost either
         usage = camel(response.get("usageMetadata"))
         if usage.keys() & {"promptTokenCount", "candidatesTokenCount"}:
             builder.add_usage(_USAGE.read(usage))

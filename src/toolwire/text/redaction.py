@@ -239,9 +239,9 @@ def encoded_spellings(secret: str) -> Iterator[str]:
     for before in range(3):  # bytes of other text that share a group of three with the secret
         digits = base64.b64encode(bytes(before) + data).decode()
         # Digits at both ends that also depend on other bytes are left out.
-        own = digits[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
-        yield own
-        yield own.translate(_URL_SAFE)
+        digits = digits[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
+        yield digits
+        yield digits.translate(_URL_SAFE)
 
 
 def redact_value(value: Any) -> Any:

@@ -92,6 +92,24 @@ def test_a_connection_serves_several_requests_within_the_bounds_of_each(monkeypa
     assert converse(talk).count(b"200 OK") == 4
 
 
+def test_connections_that_are_too_many_close_the_oldest_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_connections, "MAX_CONNECTIONS", 3)
+
+    async def run() -> list[bytes]:
+        async with asyncio.timeout(20), served() as (port, _, _):
+            pairs = [await asyncio.open_connection("127.0.0.1", port) for _ in range(8)]
+            closed = [await reader.read() for reader, _ in pairs[:5]]
+            answers = []
+            for reader, writer in pairs[5:]:
+                writer.write(b"GET /health HTTP/1.1\r\nhost: 127.0.0.1:%d\r\n\r\n" % port)
+                answers.append(await reader.readline())
+            for _, writer in pairs:
+                writer.close()
+            return [*closed, *answers]
+
+    assert asyncio.run(run()) == [b""] * 5 + [b"HTTP/1.1 200 OK\r\n"] * 3
+
+
 def test_small_writes_of_a_server_do_not_wait_for_acknowledgements() -> None:
     with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
         accepted, _ = listener.accept()

@@ -10,6 +10,7 @@ from tests.unit.providers.conftest import chat_stream, decoded, sse_stream
 
 import toolwire as tw
 from toolwire import ParsedResponse, ReasoningPart, TextPart
+from toolwire.providers.request import Notes
 
 SEAL = {"type": "reasoning.encrypted", "data": "X"}
 
@@ -101,3 +102,47 @@ def test_a_whole_answer_in_place_of_a_stream_is_read() -> None:
     response = tw.collect([*decoder.feed(json.dumps(body).encode()), *decoder.finish()])
     assert (response.content, response.finish_reason) == ("Hi.", tw.FinishReason.TOOL_CALLS)
     assert [(call.name, call.arguments) for call in response.tool_calls] == [("f", {"a": 1})]
+
+
+def _streamed_choices(*chunks: list[dict[str, object]]) -> list[tw.Event]:
+    decoder = tw.get_api("openai_chat").stream_decoder()
+    events = [event for choices in chunks for event in decoder.feed({"id": "x", "choices": choices})]
+    return [*events, *decoder.feed(b"data: [DONE]\n\n"), *decoder.finish()]
+
+
+def test_further_choices_of_a_stream_are_kept_as_a_whole_answer_has_them() -> None:
+    call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": "{"}}
+    events = _streamed_choices(
+        [{"index": 1, "delta": {"role": "assistant", "content": "b"}}, {"index": 0, "delta": {"content": "a"}}],
+        [{"index": 1, "delta": {"role": "assistant", "content": "c", "tool_calls": [call]}}],
+        [{"index": 0, "delta": {}, "finish_reason": "stop"}],
+        [{"index": 1, "delta": {"tool_calls": [{"index": 0, "function": {"arguments": "}"}}]}}],
+        [{"index": 1, "delta": {}, "finish_reason": "tool_calls"}],
+    )
+    answer = tw.collect(events)
+    assert (answer.content, answer.tool_calls) == ("a", ())
+    api = tw.get_api("openai_chat")
+    other = api.encode_response(answer)["choices"][1]
+    function = {"name": "f", "arguments": "{}"}
+    assert other == {
+        "index": 1,
+        "message": {
+            "role": "assistant",
+            "content": "bc",
+            "tool_calls": [{"id": "c1", "type": "function", "function": function}],
+        },
+        "finish_reason": "tool_calls",
+    }
+    (chunk,) = [line for line in b"".join(api.encode_stream(events)).splitlines() if b'"index":1' in line]
+    delta = json.loads(chunk[6:])["choices"][1]["delta"]
+    assert (delta["content"], delta["tool_calls"][0]["index"]) == ("bc", 0)
+
+
+def test_a_note_names_further_choices_that_another_api_has_no_place_for() -> None:
+    events = _streamed_choices(
+        [{"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}],
+        [{"index": 1, "delta": {"content": "b"}, "finish_reason": "stop"}],
+    )
+    notes = Notes()
+    tw.get_api("anthropic_messages").encode_response(tw.collect(events), notes=notes)
+    assert any("choices" in str(note) for note in notes)

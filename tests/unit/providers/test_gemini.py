@@ -515,3 +515,13 @@ def test_image_alone_is_a_result() -> None:
         {"inlineData": {"mimeType": "image/png", "data": "AA=="}},
         {"fileData": {"fileUri": "https://x/y.png"}},
     ]
+
+
+def test_further_candidates_of_a_stream_are_kept() -> None:
+    decoder = toolwire.get_api("gemini").stream_decoder()
+    other = {"index": 1, "content": {"parts": [{"text": "b"}]}, "finishReason": "STOP"}
+    events = decoder.feed({"candidates": [other]})
+    events += decoder.feed({"candidates": [{"content": {"parts": [{"text": "a"}]}, "finishReason": "STOP"}]})
+    answer = toolwire.collect([*events, *decoder.finish()])
+    assert answer.content == "a"
+    assert toolwire.get_api("gemini").encode_response(answer)["candidates"][1:] == [other]
