@@ -29,8 +29,9 @@ EMPTY = {"type": "object"}
 
 
 def tool(name: str, description: str = "Does something.", **more: Any) -> dict[str, Any]:
-    """A tool as a server lists it."""
-    return {"name": name, "description": description, "inputSchema": EMPTY, **more}
+    """A tool as a server lists it; it says that it destroys nothing, so that calls run without a question."""
+    hints = {"destructiveHint": False}
+    return {"name": name, "description": description, "inputSchema": EMPTY, "annotations": hints, **more}
 
 
 def raw(folder: Path, name: str = "raw", *, tools: list[Any] | None = None, **script: Any) -> McpServer:

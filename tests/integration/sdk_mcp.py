@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 server = MCPServer("probe")
+HARMLESS = ToolAnnotations(destructive_hint=False)
 
 
 class Weather(BaseModel):
@@ -23,7 +24,7 @@ def add(a: int, b: int) -> int:
     return a + b
 
 
-@server.tool()
+@server.tool(annotations=HARMLESS)
 def weather(city: str) -> Weather:
     """The weather."""
     return Weather(city=city, degrees=21.5)
@@ -35,20 +36,20 @@ def boom(x: str) -> str:
     raise ValueError(x)
 
 
-@server.tool()
+@server.tool(annotations=HARMLESS)
 def picture() -> Image:
     """An image."""
     return Image(data=base64.b64decode(DOT), format="png")
 
 
-@server.tool()
+@server.tool(annotations=HARMLESS)
 def mixed() -> CallToolResult:
     """Text and a link."""
     content = [TextContent(text="a"), ResourceLink(uri="file:///x", name="x")]
     return CallToolResult(content=content, structured_content={"k": 1})
 
 
-@server.tool()
+@server.tool(annotations=HARMLESS)
 async def slow(steps: int, ctx: Context) -> str:
     """Tells how far it is."""
     for at in range(steps):
@@ -56,14 +57,14 @@ async def slow(steps: int, ctx: Context) -> str:
     return "done"
 
 
-@server.tool()
+@server.tool(annotations=HARMLESS)
 async def grow(ctx: Context) -> str:
     """Offers one tool more, and says so."""
 
     def grown() -> str:
         return "grown"
 
-    server.add_tool(grown, description="Grew.")
+    server.add_tool(grown, description="Grew.", annotations=HARMLESS)
     await ctx.notify_tools_changed()
     return "done"
 

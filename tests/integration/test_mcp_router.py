@@ -30,7 +30,7 @@ from toolwire.agent import RunEnded
 from toolwire.mcp import McpRouter, McpService, ServerQuestion, connection, router
 from toolwire.mcp.approvals import Approvals
 from toolwire.mcp.server_status import ToolProgress
-from toolwire.mcp.servers import McpServer
+from toolwire.mcp.servers import McpServer, ToolSettings
 from toolwire.models import ApiBackend
 from toolwire.policy import Approval
 from toolwire.runtime.blocking import run_blocking
@@ -540,10 +540,15 @@ def test_tool_settings_of_the_user_apply(tmp_path: Path) -> None:
         tool("read", annotations=reading),
         tool("wipe", annotations={"destructiveHint": True}),
         tool("both", annotations={"readOnlyHint": True, "destructiveHint": True}),
-        tool("plain"),
+        tool("plain", annotations={"openWorldHint": False}),
+        tool("adds", annotations={"destructiveHint": False}),
         tool("off"),
     ]
-    settings = {"plain": {"tier": "CRAWL", "confirm": True}, "off": {"enabled": False}, "wipe": {"confirm": False}}
+    settings = {
+        "adds": ToolSettings(tier=Tier.CRAWL, confirm=True),
+        "off": ToolSettings(enabled=False),
+        "wipe": ToolSettings(confirm=False),
+    }
 
     def found(desk: Desk, name: str) -> dict[str, tuple[str, bool]]:
         (status,) = (status_entry for status_entry in desk.router.servers() if status_entry.name == name)
@@ -557,20 +562,23 @@ def test_tool_settings_of_the_user_apply(tmp_path: Path) -> None:
         servers = [
             raw(tmp_path, "stranger", tools=tools),
             raw(tmp_path, "trusted", tools=tools, trusted=True),
-            McpServer.model_validate(
-                {**raw(tmp_path, "own", tools=tools).model_dump(), "tier": "WALK", "tools": settings}
-            ),
+            raw(tmp_path, "silent", tools=tools, ask="never"),
+            raw(tmp_path, "strict", tools=tools, ask="always", trusted=True),
+            raw(tmp_path, "own", tools=tools).model_copy(update={"tier": Tier.WALK, "tools": settings}),
         ]
         async with at(*servers) as desk:
-            run, asks = ("RUN", False), ("RUN", True)
-            assert found(desk, "stranger") == {"read": run, "wipe": asks, "both": asks, "plain": run, "off": run}
-            assert found(desk, "trusted") == {
-                "read": ("WALK", False), "wipe": asks, "both": asks, "plain": run, "off": run,
-            }  # fmt: skip
+            run, asks, look, walk = ("RUN", False), ("RUN", True), ("WALK", True), ("WALK", False)
+            every = dict.fromkeys(("read", "wipe", "both", "plain", "adds", "off"), asks)
+            by_hints = {**every, "read": run, "adds": run, "off": run}
+            assert found(desk, "stranger") == by_hints
+            assert found(desk, "trusted") == {**by_hints, "read": walk}
+            assert found(desk, "silent") == dict.fromkeys(every, run)
+            assert found(desk, "strict") == {**every, "read": look}
             assert desk.registry.lookup("trusted.read").behavior.idempotent
             assert not desk.registry.lookup("stranger.read").behavior.idempotent
-            walk = ("WALK", False)
-            assert found(desk, "own") == {"read": walk, "wipe": walk, "both": ("WALK", True), "plain": ("CRAWL", True)}
+            assert found(desk, "own") == {
+                "read": walk, "wipe": walk, "both": look, "plain": walk, "adds": ("CRAWL", True),
+            }  # fmt: skip
             assert desk.states("own")["off"] == "off"
 
     asyncio.run(main())
@@ -710,7 +718,11 @@ def test_files_of_a_server_reach_the_model_as_files(tmp_path: Path) -> None:
     [
         ({"readOnlyHint": True}, False, True, False, True),
         ({"readOnlyHint": True}, True, True, False, True),
-        ({}, False, True, False, True),
+        ({"destructiveHint": False}, False, True, False, True),
+        ({}, False, True, True, True),
+        ({}, True, False, True, False),
+        ({"idempotentHint": True, "openWorldHint": False}, True, True, True, True),
+        ({"readOnlyHint": False}, False, True, True, True),
         ({"destructiveHint": True}, False, True, True, True),
         ({"destructiveHint": True}, False, False, True, False),
         ({"destructiveHint": True, "readOnlyHint": True}, True, True, True, True),

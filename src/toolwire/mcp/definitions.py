@@ -145,8 +145,9 @@ def from_stored(given: Mapping[str, Any], server: McpServer) -> DeclaredTool | N
 def effective(declared: DeclaredTool, server: McpServer, *, ask: bool = False) -> ToolDefinition:
     """Return the definition by which calls are decided about.
 
-    The user's settings come first, then the tool's hints. Hints that ask for more care always count; hints that ask for
-    less care count if the user trusts the server.
+    The user's settings come first, then the tool's hints. A hint that is absent has the default of MCP's specification:
+    the tool changes things, and may destroy some. A hint that gives a tool a lower tier counts if the user trusts the
+    server.
 
     Args:
         declared: the tool.
@@ -154,12 +155,18 @@ def effective(declared: DeclaredTool, server: McpServer, *, ask: bool = False) -
         ask: ask before each call, because the description is not approved.
     """
     settings, hints = server.settings(declared.name), declared.definition.annotations
-    destructive = hints.get("destructiveHint") is True
-    harmless = server.trusted and hints.get("readOnlyHint") is True and not destructive
-    tier = next(
-        (tier for tier in (settings.tier, server.tier) if tier is not None), Tier.WALK if harmless else Tier.RUN
-    )
-    confirm = destructive if settings.confirm is None else settings.confirm
+    reads, destroys = hints.get("readOnlyHint") is True, hints.get("destructiveHint")
+    harmless = server.trusted and reads and destroys is not True
+    given = next((tier for tier in (settings.tier, server.tier) if tier is not None), None)
+    tier = given if given is not None else Tier.WALK if harmless else Tier.RUN
+    if settings.confirm is not None:
+        confirm = settings.confirm
+    elif server.ask != "hints":
+        confirm = server.ask == "always"
+    elif destroys is None:
+        confirm = not reads and tier is Tier.RUN  # a lower tier is the user's word that it changes nothing
+    else:
+        confirm = destroys
     return replace(declared.definition, tier=tier, requires_confirmation=confirm or ask)
 
 

@@ -107,6 +107,8 @@ class McpServer(_Strict):
         start_timeout: seconds until its first answer.
         max_message: maximum size of one of its messages, in bytes; a longer one ends the connection.
         enabled: whether it is used.
+        ask: before which calls of its tools approval is asked for: "hints" (of tools that may destroy something, as
+            they or MCP's defaults say), "always" or "never".
         trusted: whether the hints of its tools (read only, idempotent) are believed where they ask for less care.
         login: whether it needs a login over OAuth.
         private: whether its name, and names that it redirects to, may have addresses of a private network.
@@ -127,6 +129,7 @@ class McpServer(_Strict):
     start_timeout: _Seconds = START_SECONDS
     max_message: Annotated[int, Field(ge=1 << 10, le=1 << 30)] = MAX_MESSAGE
     enabled: bool = True
+    ask: Literal["hints", "always", "never"] = "hints"
     trusted: bool = False
     login: bool = False
     private: bool = False
