@@ -157,8 +157,8 @@ def effective(declared: DeclaredTool, server: McpServer, *, ask: bool = False) -
     settings, hints = server.settings(declared.name), declared.definition.annotations
     reads, destroys = hints.get("readOnlyHint") is True, hints.get("destructiveHint")
     harmless = server.trusted and reads and destroys is not True
-    given = next((tier for tier in (settings.tier, server.tier) if tier is not None), None)
-    tier = given if given is not None else Tier.WALK if harmless else Tier.RUN
+    user_tier = server.tier if settings.tier is None else settings.tier
+    tier = user_tier if user_tier is not None else Tier.WALK if harmless else Tier.RUN
     if settings.confirm is not None:
         confirm = settings.confirm
     elif server.ask != "hints":
