@@ -78,6 +78,16 @@ except ImportError as error:
             "strict=True needs openapi_spec_validator, which is not installed: [openapi]",
         ),
         (
+            "from toolwire.cli.ask_command import ask; ask(question='Hello')",
+            ["re2", "httpx"],
+            "An agent needs httpx, which is not installed: [local]",
+        ),
+        (
+            "from toolwire.cli.chat_command import chat; chat(api='openai_chat', model='m')",
+            ["re2", "httpx"],
+            "An agent needs httpx, which is not installed: [agent]",
+        ),
+        (
             "from toolwire.gateway import serve",
             ["uvicorn"],
             "toolwire.gateway.serve needs uvicorn, which is not installed: [gateway]",

@@ -20,6 +20,7 @@ from toolwire import (
     DefinitionError,
     Disclosure,
     Envelope,
+    FilePart,
     FormatNegotiator,
     ImagePart,
     Limit,
@@ -56,7 +57,7 @@ from toolwire import (
     tool,
 )
 from toolwire.agent import AgentConfig, AgentTeam, Budget, DurableRuns, Hooks, Member, Prices, Summarize, load_agent
-from toolwire.mcp import McpRouter, McpService
+from toolwire.mcp import McpRouter, McpServer, McpService, ToolSettings
 from toolwire.models import ApiBackend, CircuitBreaker, Retry, Route, TextBackend, local_source
 from toolwire.policy import AnyOf, Command, Host, Number, PathGlob, Text
 from toolwire.telemetry import Archive, Recorder
@@ -371,6 +372,23 @@ def test_a_wrong_type_is_named_with_its_argument(make: Callable[[], Any], messag
             "a response must be a dict or an object with model_dump, not int",
         ),
         (lambda: parse("x", tools=3), DefinitionError, "int is not a tool"),
+        (lambda: McpServer(name="x"), ValueError, "McpServer: a server has either a command or a url"),
+        (
+            lambda: McpServer(name="x", comand="y"),
+            ValueError,
+            "McpServer: comand: Extra inputs are not permitted; did you mean command?",
+        ),
+        (lambda: ToolSettings(tier="big"), ValueError, "ToolSettings: tier: a tier is one of CRAWL, WALK, RUN"),
+        (
+            lambda: agent.run(["Look!", ImagePart()]),
+            ValueError,
+            "task contains an empty ImagePart: give it data or url",
+        ),
+        (
+            lambda: agent.run([FilePart(name="a.pdf")]),
+            ValueError,
+            "task contains an empty FilePart: give it data or url",
+        ),
         (lambda: parse("x", repair="all"), ValueError, "repair is 'all'; it can be 'safe' or 'none'"),
         (lambda: StreamParser(tools="add"), DefinitionError, "str is not a tool"),
         (lambda: render_definitions([3], format="hermes"), DefinitionError, "int is not a tool"),

@@ -95,6 +95,13 @@ class AgentOptions:
         """True if the options name a model on another machine."""
         return self.api is not None or self.base_url is not None
 
+    @property
+    def extra(self) -> str:
+        """The extras that these options need, for `pip install 'toolwire[...]'`."""
+        if self.config is None and not self.remote:
+            return "local"
+        return "agent,bedrock" if (self.api or "").startswith("bedrock") else "agent"
+
     def _validate_constraint(self) -> None:
         if self.constrain not in (None, "auto", "required"):
             raise CliError(f"--constrain is auto or required, not {self.constrain!r}")

@@ -51,7 +51,7 @@ def chat(
     options = options.validate()
     if resume is not None and options.session is not None:
         raise CliError("--resume and --session each name a conversation: give one of them")
-    with needs_extra("An agent"):
+    with needs_extra("An agent", options.extra):
         from toolwire.cli.chat_session import (
             converse_with_agent,  # here, because agents are slow to import
         )

@@ -66,7 +66,7 @@ def refused(
     where = f"{path}:{line}" if line else str(path)
     message = str(first["msg"]).removeprefix("Value error, ")
     hint = did_you_mean(_near(first, model))
-    return ConfigurationError(f"{where}: {'.'.join(keys)}: {message}{_given(first)}{hint}")
+    return ConfigurationError(": ".join(filter(None, (where, ".".join(keys), f"{message}{_given(first)}{hint}"))))
 
 
 def _near(error: Any, model: type[BaseModel] | None) -> list[str]:

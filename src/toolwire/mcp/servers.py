@@ -76,6 +76,21 @@ _Seconds = Annotated[float, Field(gt=0, le=86_400)]
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    def __init__(self, **values: Any) -> None:
+        """Check the values.
+
+        Raises:
+            ValueError: one of them cannot be used, or a needed one is missing.
+        """
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            kind = type(self)
+            raise ValueError(str(refused(kind.__name__, error, lambda _: 0, model=kind))) from None
+
+    # So that pydantic does not call it for the tables of a file, whose errors have a place in that file.
+    __init__.__pydantic_base_init__ = True  # type: ignore[attr-defined]
+
 
 class ToolSettings(_Strict):
     """The user's settings for one tool, which override its server's hints.

@@ -244,7 +244,9 @@ class Block:
 
 def _check(name: str, nodes: tuple[Node, ...]) -> None:
     if not isinstance(nodes, tuple):
-        raise DefinitionError(f"a block of the format {name!r} is not a tuple of nodes, but {nodes!r}")
+        raise DefinitionError(f"a block of the format {name!r} is not a tuple of nodes, but {nodes!r:.80}")
+    if non_nodes := [node for node in nodes if not isinstance(node, Node)]:
+        raise DefinitionError(f"a block of the format {name!r} contains {non_nodes[0]!r:.80}, which is not a node")
     if not any(map(contains_call, nodes)):
         raise DefinitionError(f"a block of the format {name!r} holds no call: no Call, JsonCall or PyCalls node")
 
@@ -267,6 +269,10 @@ class CompiledFormat:
         self.format = format
         self._nocase = format.nocase
         self.blocks: dict[str, Block] = {}
+        if not isinstance(format.blocks, tuple):
+            raise DefinitionError(
+                f"the blocks of the format {format.name!r} are not a tuple, but {format.blocks!r:.80}"
+            )
         for nodes in format.blocks:
             _check(format.name, nodes)
         around = Around(openers=_written(frozenset().union(*(first(nodes)[0] for nodes in format.blocks))))

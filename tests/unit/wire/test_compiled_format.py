@@ -224,8 +224,19 @@ def test_a_node_contains_a_call_at_any_depth(node: Node, contains: bool) -> None
 
 
 @pytest.mark.parametrize(
-    ("block", "message"), [((Lit("<w>"), Args()), "holds no call"), ([JsonCall()], "is not a tuple of nodes")]
+    ("block", "message"),
+    [
+        ((Lit("<w>"), Args()), "holds no call"),
+        ([JsonCall()], "is not a tuple of nodes"),
+        ((Lit("<w>"), JsonCall), "contains <class 'toolwire.wire.syntax.JsonCall'>, which is not a node"),
+    ],
 )
 def test_a_block_that_is_none_is_refused(block: Any, message: str) -> None:
     with pytest.raises(DefinitionError, match=f"'own' {message}"):
         CompiledFormat(WireFormat("own", blocks=(block,)))
+
+
+@pytest.mark.parametrize("blocks", [JsonCall(), [(JsonCall(),)]], ids=["node", "list"])
+def test_blocks_that_are_no_tuple_are_refused(blocks: Any) -> None:
+    with pytest.raises(DefinitionError, match="the blocks of the format 'own' are not a tuple, but "):
+        CompiledFormat(WireFormat("own", blocks=blocks))
