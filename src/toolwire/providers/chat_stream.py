@@ -47,6 +47,8 @@ from toolwire.providers.stream_codec import WAITING, Head, StreamEnd
 
 _PLAIN = frozenset(("role", "content", "refusal", "reasoning_content", "reasoning", "tool_calls", "function_call"))
 """Members of most deltas."""
+_REPEATED = frozenset(("role", "id", "type", "name"))
+"""Members that some servers repeat in each delta; the text of others is continued."""
 _DELTA, _MESSAGE = "choices.0.delta", "choices.0.message"
 
 
@@ -62,7 +64,7 @@ class ChatStreamReader:
         self._thought: list[str] = []  # reasoning that no seal has covered yet
         self._reasoning: list[str] = []  # all reasoning
         self._sound = Sound()
-        self._others = _OtherChoices()
+        self._others = _OtherChoices(builder)
 
     def read(self, frame: Frame) -> None:
         """Report the content of the next chunk to the builder."""
@@ -70,42 +72,45 @@ class ChatStreamReader:
         builder = self._builder
         if add_error(chunk, builder):
             return
-        choices = chunk.get("choices")
-        if choices:
-            choice = choices[0]
-            if choice.get("index") or len(choices) > 1:
-                self._others.add(choices, builder)
-                choice = next((choice for choice in choices if not choice.get("index")), None)
-            if choice is None:
-                return
-            choice = _as_delta(choice)
-            delta = choice["delta"]
-            for shown, part in reasoning_parts(delta, self._reasoning):
-                self._think(shown, part)
-            for block in content_blocks(delta.get("content"), builder):
-                part = thinking_part(block, builder.api)
-                self._think(part.text, part)
-            builder.add_text(delta.get("refusal"))
-            if not delta.keys() <= _PLAIN:
-                add_members(delta, builder)
-                self._unread({**choice, "delta": delta})
-            elif choice.get("logprobs"):
-                self._unread(choice)
-            self._sound.add(delta)
-            if calls := delta.get("tool_calls"):
-                for at, call in enumerate(calls):
-                    self._call(call, at)
-            legacy = delta.get("function_call")
-            if isinstance(legacy, dict) and (legacy.get("name") or legacy.get("arguments")):
-                self._call({"index": "function_call", "function": legacy}, 0)
-            if reason := read_finish(choice, builder.api):
-                builder.reason = reason
-                word, members = DELTA.finish_of(chunk)
-                if is_own_word(builder.api, word, reason):
-                    builder.add_answer_members(members)
-                self._sound.end(builder)
+        choices = chunk.get("choices") or ()
+        for choice in choices:
+            if not choice.get("index"):
+                self._choice(choice, chunk)
+                break
+        if len(choices) > 1 or (choices and choices[0].get("index")):
+            self._others.add(choice for choice in choices if choice.get("index"))
         if usage := chunk.get("usage") or (chunk.get("x_groq") or {}).get("usage"):
             add_usage(usage, builder)
+
+    def _choice(self, choice: Mapping[str, Any], chunk: Json) -> None:
+        """Report the content of the first choice of a chunk."""
+        builder = self._builder
+        choice = _as_delta(choice)
+        delta = choice["delta"]
+        for shown, part in reasoning_parts(delta, self._reasoning):
+            self._think(shown, part)
+        for block in content_blocks(delta.get("content"), builder):
+            part = thinking_part(block, builder.api)
+            self._think(part.text, part)
+        builder.add_text(delta.get("refusal"))
+        if not delta.keys() <= _PLAIN:
+            add_members(delta, builder)
+            self._unread({**choice, "delta": delta})
+        elif choice.get("logprobs"):
+            self._unread(choice)
+        self._sound.add(delta)
+        if calls := delta.get("tool_calls"):
+            for at, call in enumerate(calls):
+                self._call(call, at)
+        legacy = delta.get("function_call")
+        if isinstance(legacy, dict) and (legacy.get("name") or legacy.get("arguments")):
+            self._call({"index": "function_call", "function": legacy}, 0)
+        if reason := read_finish(choice, builder.api):
+            builder.reason = reason
+            word, members = DELTA.finish_of(chunk)
+            if is_own_word(builder.api, word, reason):
+                builder.add_answer_members(members)
+            self._sound.end(builder)
 
     def _unread(self, choice: Mapping[str, Any]) -> None:
         """Report members that are not read, as a whole answer has them."""
@@ -185,44 +190,62 @@ class ChatStreamReader:
 
 
 class _OtherChoices:
-    """Choices after the first. They are not read, but kept as a whole answer has them, as members of it."""
+    """Choices after the first. They are not read, but kept as a whole answer has them, as members of it.
 
-    def __init__(self) -> None:
-        self._messages: dict[int, Json] = {}  # of those that have not ended
+    The deltas of a choice are joined once, when it ends or the stream does, so that the time is linear.
 
-    def add(self, choices: Sequence[Mapping[str, Any]], builder: ResponseBuilder) -> None:
+    Args:
+        builder: takes the choices.
+    """
+
+    def __init__(self, builder: ResponseBuilder) -> None:
+        self._builder = builder
+        self._deltas: dict[Any, list[Json]] = {}  # of those that have not ended, by index
+
+    def add(self, choices: Iterable[Mapping[str, Any]]) -> None:
         """Add to the choices that a chunk continues; report those that it ends."""
+        if not self._deltas:
+            self._builder.before_finish(self._finish)
         for choice in choices:
-            if not (index := choice.get("index")):
-                continue
+            index = choice["index"]
             choice = _as_delta(choice)
-            message = self._messages.setdefault(index, {})
-            calls = message.setdefault("tool_calls", [])
-            for name, value in choice["delta"].items():
-                if name != "tool_calls":
-                    message[name] = _continued(message.get(name), value)
-                    continue
-                for call in value or ():
-                    at = call.get("index", len(calls))
-                    if at < len(calls):
-                        calls[at] = _continued(calls[at], {"function": call.get("function")})
-                    else:
-                        calls.append({name: member for name, member in call.items() if name != "index"})
+            delta = dict(choice["delta"])
+            # What is no object raises here, where it becomes a problem of this chunk.
+            delta["tool_calls"] = [dict(call) for call in delta.get("tool_calls") or ()]
+            self._deltas.setdefault(index, []).append(delta)
             if choice.get("finish_reason"):
-                message = {name: value for name, value in self._messages.pop(index).items() if value != []}
-                members = {name: value for name, value in choice.items() if name != "delta"}
-                builder.add_answer_members({"": {"choices": [{**members, "message": message}]}})
+                self._report(index, {name: value for name, value in choice.items() if name != "delta"})
+
+    def _finish(self) -> None:
+        """Report the choices that the stream has not ended."""
+        for index in list(self._deltas):
+            self._report(index, {"index": index, "finish_reason": None})
+
+    def _report(self, index: Any, members: Mapping[str, Any]) -> None:
+        deltas = self._deltas.pop(index)
+        pieces: dict[Any, list[Any]] = {}  # of each call, by its index
+        for delta in deltas:
+            for at, call in enumerate(delta.pop("tool_calls")):
+                pieces.setdefault(call.pop("index", at), []).append(call)
+        message = _joined(deltas)
+        if pieces:
+            message["tool_calls"] = [_joined(call) for call in pieces.values()]
+        self._builder.add_answer_members({"": {"choices": [{**members, "message": message}]}})
 
 
-def _continued(earlier: Any, value: Any) -> Any:
-    """Return a member of a message with what the next delta adds to it."""
-    if isinstance(earlier, Mapping) and isinstance(value, Mapping):
-        return {**earlier, **{name: _continued(earlier.get(name), inner) for name, inner in value.items()}}
-    if isinstance(earlier, str) and isinstance(value, str):
-        return value if earlier == value == "assistant" else earlier + value
-    if isinstance(earlier, list) and isinstance(value, list):
-        return [*earlier, *value]
-    return earlier if value is None else value
+def _joined(pieces: Sequence[Any], name: str = "") -> Any:
+    """Return a member of a message from its pieces in several deltas."""
+    pieces = [piece for piece in pieces if piece is not None]
+    if all(isinstance(piece, Mapping) for piece in pieces):
+        names = dict.fromkeys(name for piece in pieces for name in piece)
+        return {name: _joined([piece.get(name) for piece in pieces], name) for name in names} if pieces else None
+    if name in _REPEATED:
+        return next(filter(None, pieces), pieces[0])
+    if all(isinstance(piece, str) for piece in pieces):
+        return "".join(pieces)
+    if all(isinstance(piece, list) for piece in pieces):
+        return [item for piece in pieces for item in piece]
+    return pieces[-1]
 
 
 def _in_deltas(choice: Json) -> Json:
@@ -236,7 +259,7 @@ def _in_deltas(choice: Json) -> Json:
 
 def _as_delta(choice: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return a choice with a delta; some servers answer the request for a stream with a whole message."""
-    if choice.get("delta"):
+    if choice.get("delta") is not None:
         return choice
     members = {name: value for name, value in choice.items() if name != "message"}
     return {**members, "delta": choice.get("message") or {}}

@@ -9,7 +9,7 @@ all that was left of a longer call: if the answer was cut off right behind them,
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 from toolwire.events import (
@@ -77,6 +77,7 @@ class ResponseBuilder:
         self._half = ""  # the first half of a surrogate pair that was split
         self._finished = False
         self._failed = False  # an error took the place of the rest
+        self._before_finish: Callable[[], None] | None = None
 
     @property
     def empty(self) -> bool:
@@ -366,11 +367,17 @@ class ResponseBuilder:
         """Report that the stream ended without an end marker."""
         self.fail("the stream broke off before the answer was over", "truncated")
 
+    def before_finish(self, report: Callable[[], None]) -> None:
+        """Let a reader report what it has collected before the answer ends."""
+        self._before_finish = report
+
     def finish(self) -> None:
         """End the answer, and every call that is open."""
         if self._finished:
             return
         self._finished = True
+        if self._before_finish is not None:
+            self._before_finish()
         truncated = self.reason not in (FinishReason.STOP, FinishReason.TOOL_CALLS)
         self._settle(truncated=self._failed or self.reason in (FinishReason.LENGTH, FinishReason.CONTENT_FILTER))
         for key in list(self._open):

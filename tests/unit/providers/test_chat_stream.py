@@ -146,3 +146,36 @@ def test_a_note_names_further_choices_that_another_api_has_no_place_for() -> Non
     notes = Notes()
     tw.get_api("anthropic_messages").encode_response(tw.collect(events), notes=notes)
     assert any("choices" in str(note) for note in notes)
+
+
+def test_a_message_that_repeats_what_was_streamed_is_not_read_again() -> None:
+    call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    message = {"role": "assistant", "content": "Hi", "tool_calls": [call]}
+    events = _streamed_choices(
+        [{"index": 0, "delta": {"content": "Hi", "tool_calls": [call]}}],
+        [{"index": 0, "delta": {}, "message": message, "finish_reason": "tool_calls"}],
+    )
+    answer = tw.collect(events)
+    assert (answer.content, [call.id for call in answer.tool_calls]) == ("Hi", ["c1"])
+
+
+def test_a_further_choice_that_does_not_end_is_kept_at_the_end_of_the_stream() -> None:
+    calls: list[dict[str, object]] = [
+        {"index": 1, "id": "c1", "function": {"name": "f"}},
+        {"index": 1, "id": "c1", "function": {"arguments": "{}"}},
+    ]
+    events = _streamed_choices(
+        *([{"index": 1, "delta": {"content": "b", "tool_calls": [call]}}] for call in calls),
+        [{"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}],
+    )
+    other = tw.get_api("openai_chat").encode_response(tw.collect(events))["choices"][1]
+    function = {"name": "f", "arguments": "{}"}
+    message = {"content": "bb", "tool_calls": [{"id": "c1", "function": function}]}
+    assert other == {"index": 1, "finish_reason": None, "message": message}
+
+
+def test_a_further_choice_that_cannot_be_read_does_not_hide_the_first() -> None:
+    broken = {"index": 1, "delta": {"tool_calls": [None]}}
+    events = _streamed_choices([{"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}, broken])
+    answer = tw.collect(events)
+    assert (answer.content, [problem.kind for problem in answer.problems]) == ("a", ["malformed"])
