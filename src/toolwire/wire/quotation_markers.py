@@ -34,8 +34,18 @@ _RESULT_NAMES = frozenset({"observation"}.union(
     )
 ))  # fmt: skip
 """Names of elements that contain the results of tools in any format, and in texts of no format."""
-RESULT_ELEMENTS = {f"<{name}{end}": frozenset({f"</{name}>"}) for name in _RESULT_NAMES for end in "> "}
-"""By opening tag of such an element, with attributes or without, the tag that closes it."""
+
+
+def _closing_tags(name: str) -> Markers:
+    """Return the tags that close an element: models also close it in another case, or in the plural or singular."""
+    names = {name, f"{name}s", name.removesuffix("s")} & _RESULT_NAMES
+    return frozenset(
+        f"</{spelled}>" for each in names for spelled in (each, each.title(), each.capitalize(), each.upper())
+    )
+
+
+RESULT_ELEMENTS = {f"<{name}{end}": _closing_tags(name) for name in _RESULT_NAMES for end in "> "}
+"""By opening tag of such an element, with attributes or without, the tags that close it."""
 
 
 def quotation_markers(format: WireFormat, openers: Markers, anywhere: Markers) -> dict[str, Markers]:

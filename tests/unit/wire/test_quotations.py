@@ -228,3 +228,10 @@ def test_a_marker_that_begins_with_a_bracket_ends_an_object() -> None:
     call = '[TOOL_CALLS][{"name": "run_command", "arguments": {"command": "make"}}]'
     for text in (f'So {{"a": {call}', f'So {{"a": 1, {call}', f"So f(a=1, {call}"):
         assert [made.arguments for made in _read(text).tool_calls] == [{"command": "make"}], text
+
+
+@pytest.mark.parametrize("closing", ["</tool_result>", "</tool_results>", "</Tool_Result>", "</TOOL_RESULT>"])
+def test_a_result_that_is_closed_in_another_spelling_hides_nothing_behind_it(closing: str) -> None:
+    for format in ("hermes", "auto"):
+        read = _read(f"<tool_result>{_CALL}{closing}\n{_CALL}", format)
+        assert [call.arguments for call in read.tool_calls] == [{"command": "make"}], format
