@@ -77,7 +77,7 @@ def match_text(grammar: Grammar, text: str) -> TextMatch:
     consumed = matcher.try_consume_tokens(list(encoded))
     allowed = len(encoded[:consumed].decode(errors="ignore"))
     # A character of several bytes may be refused behind its first one; what may follow is asked before it.
-    matcher.rollback(consumed - len(text[:allowed].encode()))
+    matcher.rollback(consumed - len(text[:allowed].encode("utf-8", "replace")))
     complete = consumed == len(encoded) and matcher.is_accepting()
     following = list(_following(matcher))
     ascii_characters = "".join(chr(byte) for byte in following if byte < 0x80)
