@@ -16,7 +16,7 @@ MAX_HEAD = 64 << 10
 """Maximum size of a request's line and headers, in bytes."""
 MAX_PATH = 1_000
 """Number of bytes of a head in which its path is looked for, to report that the head is too large."""
-MAX_CONNECTIONS = 1_000
+MAX_CONNECTIONS = 4_000
 """Maximum number of connections; a further one closes the oldest that waits for a request, or else itself."""
 HEAD_SECONDS = 20.0
 """Seconds in which the head of a request must arrive, from its first byte or from the beginning of the connection."""
