@@ -238,9 +238,7 @@ def without_prefixes(part: Expression, texts: Sequence[str], rules: Mapping[str,
 
 def without_prefix(part: Expression, text: str, rules: Mapping[str, Expression]) -> Expression:
     """Return what may follow a text at the beginning of an expression; NOTHING if it cannot begin so."""
-    for character in text:
-        part = _without(part, character, rules)
-    return part
+    return without_prefixes(part, [text], rules).get(text, NOTHING)
 
 
 def _without(part: Expression, character: str, rules: Mapping[str, Expression]) -> Expression:
