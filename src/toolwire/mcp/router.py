@@ -40,7 +40,7 @@ from toolwire.mcp.server_status import (
     ToolProgress,
     ToolStatus,
 )
-from toolwire.mcp.servers import Launch, McpServer, by_name
+from toolwire.mcp.servers import Launch, McpServer, by_name, shown_launch
 from toolwire.messages import ToolResult
 from toolwire.policy.fingerprint import definition_hash
 from toolwire.runtime.blocking import run_blocking
@@ -253,7 +253,8 @@ class McpRouter:
             raise ServerDown(entry.server.name, "it is not used any more")
         entry.state, entry.reason = "waiting", ""
         try:
-            launch = entry.server.launch()
+            # The files that it runs may be large.
+            launch = await asyncio.to_thread(entry.server.launch)
             await self._require_approval(entry, launch)
         except ConfigurationError as error:
             entry.state, entry.reason = "failed", str(error)
@@ -445,7 +446,7 @@ class McpRouter:
     def _status(self, entry: ServerEntry) -> ServerStatus:
         server, connection = entry.server, entry.connection
         try:
-            shown = server.launch().shown
+            shown = shown_launch(server)
         except ConfigurationError as error:
             shown = str(error)
         state: ServerState = entry.state

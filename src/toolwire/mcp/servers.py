@@ -19,9 +19,8 @@ import hashlib
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -32,6 +31,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from toolwire.config.toml_source import read_text, read_toml, refused, toml_line
 from toolwire.errors import ConfigurationError
 from toolwire.mcp import jsonc
+from toolwire.mcp.launched_files import code_digests, depends_on_directory, option_value, program_file
 from toolwire.tools import Tier
 
 CALL_SECONDS = 60.0
@@ -174,53 +174,18 @@ class McpServer(_Strict):
     def launch(self, environment: Mapping[str, str] | None = None) -> Launch:
         """Return how it is started or reached, with the variables of the user's file filled in.
 
+        The files that it runs are read, which may take long.
+
         Args:
             environment: where `${NAME}` and `${env:NAME}` are looked up; the process's own, if not given.
 
         Raises:
             ConfigurationError: a variable is not set, or the result cannot be used.
         """
-        variables = os.environ if environment is None else environment
-
-        def fill_in(text: str) -> str:
-            return _VARIABLE.sub(lambda match: self._variable(match[1], variables), text)
-
-        if self.url:
-            url = fill_in(self.url)
-            try:
-                check_url(url)
-            except ValueError as error:
-                raise ConfigurationError(f"the server {self.name}: {error}") from error
-            headers = {key: fill_in(value) for key, value in self.headers.items()}
-            written = Launch("http", url=self.url, headers=self.headers)
-            return Launch(self.transport or "http", url=url, headers=headers, written=written)
-        folder = Path(self.source).parent if self.source else Path()
-        argv = (fill_in(self.command), *map(fill_in, self.args))
-        env = {key: fill_in(value) for key, value in self.env.items()}
-        cwd = os.path.abspath(folder / Path(fill_in(self.cwd)).expanduser()) if self.cwd else ""
-        # Paths in a TOML file are relative to it; other programs start their servers in their own current directory.
-        beside_file = str(self.source).endswith(".toml")
-        directory = cwd or (os.path.abspath(folder) if beside_file else os.getcwd())
-        program = _program(argv[0], directory, env.get("PATH", os.environ.get("PATH", os.defpath)))
-        if not cwd and any(_depends(text, directory) for text in (self.command, *argv, *map(_value, argv))):
-            cwd = directory
-        written = Launch("stdio", (self.command, *self.args), self.env)
-        contents = _digests(program, map(_value, argv[1:]), directory)
-        return Launch("stdio", argv, env, cwd, program=program, contents=contents, written=written)
-
-    def _variable(self, text: str, known: Mapping[str, str]) -> str:
-        match = _NAMED.fullmatch(text)
-        if match is None:
-            raise ConfigurationError(
-                f"the server {self.name}: ${{{text}}} cannot be filled in; ${{NAME}}, ${{env:NAME}} and "
-                "${NAME:-default} are environment variables"
-            )
-        value = known.get(match[1])
-        if not value and match[2] is not None:
-            return match[2]
-        if value is None:
-            raise ConfigurationError(f"the server {self.name}: the environment variable {match[1]} is not set")
-        return value
+        launch, directory = _launch_without_files(self, environment)
+        if not launch.argv:
+            return launch
+        return replace(launch, contents=code_digests(launch.program, launch.argv, directory, launch.env))
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +198,7 @@ class Launch:
         env: variables that are added to its environment.
         cwd: the directory it runs in; "" for that of this process, where it makes no difference.
         program: the file that is run; "" if there is none.
-        contents: digests of the program and of the scripts that arguments name, by path.
+        contents: digests of the program and of the files of code that arguments name, by path.
         url: its address.
         headers: headers that each request carries.
         written: the same as the user wrote it, with `${NAME}` for each variable; this is shown and stored.
@@ -277,60 +242,60 @@ class Launch:
         return "\n".join(lines)
 
 
-def _program(command: str, here: str, path: str) -> str:
-    """Return the file that a command runs in a directory; "" if there is none."""
-    if os.path.dirname(command):
-        file: str | None = os.path.join(here, os.path.expanduser(command) if os.name == "nt" else command)
-    else:
-        file = shutil.which(
-            command, path=os.pathsep.join(os.path.join(here, entry) for entry in path.split(os.pathsep))
-        )
-    return os.path.normpath(file) if file and os.path.exists(file) else ""
-
-
-_SCRIPTS = (
-    *(".py", ".pyz", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".sh", ".bash"),
-    *(".rb", ".pl", ".php", ".lua", ".jar", ".wasm", ".ps1", ".bat"),
-)
-"""Suffixes of files with code. Other files that arguments name may be data, which changes while it is used."""
-
-
-def _digests(program: str, arguments: Iterable[str], here: str) -> dict[str, str]:
-    """Return the SHA-256 of the program and of each script that an argument names, as hexadecimal digits.
-
-    Only regular files are opened: a pipe or a device could block, or never end.
+def shown_launch(server: McpServer) -> str:
+    """Return how a server is started or reached, as `Launch.shown`; no file is read.
 
     Raises:
-        ConfigurationError: a file cannot be read.
+        ConfigurationError: a variable is not set, or the result cannot be used.
     """
-    digests: dict[str, str] = {}
-    for path in filter(None, (program, *arguments)):
-        place = os.path.join(here, path)
-        if "\0" in path or not os.path.isfile(place):
-            continue
-        if path == program or path.lower().endswith(_SCRIPTS) or os.access(place, os.X_OK):
-            try:
-                with open(place, "rb") as file:
-                    digests[place] = hashlib.file_digest(file, "sha256").hexdigest()
-            except PermissionError:
-                digests[place] = ""  # a program may be executable without being readable
-            except OSError as error:
-                raise ConfigurationError(f"cannot read {place}: {error.strerror}") from error
-    return digests
+    return _launch_without_files(server, None)[0].shown
 
 
-def _value(argument: str) -> str:
-    """Return the value of an option that is written with =, or any other argument as it is."""
-    return argument.partition("=")[2] if argument.startswith("-") else argument
+def _launch_without_files(server: McpServer, environment: Mapping[str, str] | None) -> tuple[Launch, str]:
+    """Return how a server is started or reached, and the directory in which it runs; see `McpServer.launch`."""
+    variables = os.environ if environment is None else environment
+
+    def fill_in(text: str) -> str:
+        return _VARIABLE.sub(lambda match: _variable(server.name, match[1], variables), text)
+
+    if server.url:
+        url = fill_in(server.url)
+        try:
+            check_url(url)
+        except ValueError as error:
+            raise ConfigurationError(f"the server {server.name}: {error}") from error
+        headers = {key: fill_in(value) for key, value in server.headers.items()}
+        written = Launch("http", url=server.url, headers=server.headers)
+        return Launch(server.transport or "http", url=url, headers=headers, written=written), ""
+    folder = Path(server.source).parent if server.source else Path()
+    argv = (fill_in(server.command), *map(fill_in, server.args))
+    env = {key: fill_in(value) for key, value in server.env.items()}
+    cwd = os.path.abspath(folder / Path(fill_in(server.cwd)).expanduser()) if server.cwd else ""
+    # Paths in a TOML file are relative to it; other programs start their servers in their own current directory.
+    beside_file = str(server.source).endswith(".toml")
+    directory = cwd or (os.path.abspath(folder) if beside_file else os.getcwd())
+    program = program_file(argv[0], directory, env.get("PATH", os.environ.get("PATH", os.defpath)))
+    if not cwd and any(
+        depends_on_directory(text, directory) for text in (server.command, *argv, *map(option_value, argv))
+    ):
+        cwd = directory
+    written = Launch("stdio", (server.command, *server.args), server.env)
+    return Launch("stdio", argv, env, cwd, program=program, written=written), directory
 
 
-def _depends(text: str, here: str) -> bool:
-    """Return whether an argument depends on the directory: a path, or a name that programs look up there."""
-    if not text or text.startswith("-") or os.path.isabs(text) or "://" in text:
-        return False
-    if "/" in text or os.sep in text or text in (".", ".."):
-        return True
-    return any(os.path.lexists(os.path.join(here, *way)) for way in ((text,), (f"{text}.py",), ("node_modules", text)))
+def _variable(server: str, text: str, known: Mapping[str, str]) -> str:
+    match = _NAMED.fullmatch(text)
+    if match is None:
+        raise ConfigurationError(
+            f"the server {server}: ${{{text}}} cannot be filled in; ${{NAME}}, ${{env:NAME}} and "
+            "${NAME:-default} are environment variables"
+        )
+    value = known.get(match[1])
+    if not value and match[2] is not None:
+        return match[2]
+    if value is None:
+        raise ConfigurationError(f"the server {server}: the environment variable {match[1]} is not set")
+    return value
 
 
 _SECRET = re.compile(r"key|token|secret|passw|credential|auth|(?:^|_)pat(?:_|$)", re.IGNORECASE)

@@ -1,0 +1,161 @@
+"""Files of code that the command of an MCP server names: its program, scripts, and modules and folders of interpreters.
+
+An approval is bound to their content. Other files that a command names are data, which may change while the server uses
+them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePath
+from stat import S_ISREG
+
+from toolwire.errors import ConfigurationError
+
+_SCRIPTS = (
+    *(".py", ".pyz", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".sh", ".bash"),
+    *(".rb", ".pl", ".php", ".lua", ".jar", ".wasm", ".ps1", ".bat"),
+)
+"""Suffixes of files that interpreters run."""
+_PROGRAM_STARTS = (
+    *(b"#!", b"\x7fELF", b"MZ"),
+    *(b"\xfe\xed\xfa\xce", b"\xfe\xed\xfa\xcf", b"\xce\xfa\xed\xfe", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe"),
+)
+"""First bytes of scripts, and of programs for Linux, Windows and macOS. That a file may be executed says nothing: on
+some file systems each file may."""
+_INTERPRETER = re.compile(
+    r"(?:python|pypy|node|deno|bun|tsx|ruby|perl|php|lua|bash|dash|zsh|ksh|sh|pwsh|powershell)[\d.]*(?:\.exe)?",
+    re.IGNORECASE,
+)
+_ENTRIES = ("", ".py", "__init__.py", "__main__.py", "package.json", "index.js", "index.mjs", "index.cjs", "index.ts")
+"""Files that run if an interpreter is given a file, a module or a folder: suffixes of its name, and files inside."""
+_SETTLED_SECONDS = 2.0
+"""Age of the last change of a file, in seconds, from which a further change is certain to have another time."""
+
+_known_digests: dict[str, tuple[tuple[int, ...], str]] = {}
+"""Digests of files that were read, by path, each with what identifies the state of the file."""
+
+
+def program_file(command: str, here: str, path: str) -> str:
+    """Return the file that a command runs in a directory; "" if there is none.
+
+    Args:
+        command: the name or path of the program.
+        here: the directory.
+        path: the variable PATH.
+    """
+    if os.path.dirname(command):
+        file: str | None = os.path.join(here, os.path.expanduser(command) if os.name == "nt" else command)
+    else:
+        file = shutil.which(
+            command, path=os.pathsep.join(os.path.join(here, entry) for entry in path.split(os.pathsep))
+        )
+    return os.path.normpath(file) if file and os.path.exists(file) else ""
+
+
+def depends_on_directory(text: str, here: str) -> bool:
+    """Return whether an argument depends on the directory: a path, or a name that programs look up there."""
+    if not text or text.startswith("-") or os.path.isabs(text) or "://" in text:
+        return False
+    if "/" in text or os.sep in text or text in (".", ".."):
+        return True
+    return any(os.path.lexists(os.path.join(here, *way)) for way in ((text,), (f"{text}.py",), ("node_modules", text)))
+
+
+def option_value(argument: str) -> str:
+    """Return the value of an option that is written with =, or any other argument as it is."""
+    return argument.partition("=")[2] if argument.startswith("-") else argument
+
+
+def code_digests(program: str, argv: Sequence[str], here: str, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the SHA-256 of the program and of each file of code that arguments name, in hexadecimal digits, by path.
+
+    A file that was read before is read again only if it has changed. Only regular files are opened: a pipe or a device
+    could block, or never end.
+
+    Args:
+        program: the file that is run; "" if there is none.
+        argv: the command and its arguments.
+        here: the directory in which it runs.
+        env: variables that are added to its environment; those of PYTHONPATH are looked through.
+
+    Raises:
+        ConfigurationError: a file cannot be read.
+    """
+    folders = [here, *(os.path.join(here, entry) for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry)]
+    interpreted = [*_interpreted(argv, folders)]
+    arguments = [os.path.join(here, option_value(argument)) for argument in argv[1:] if argument]
+    digests: dict[str, str] = {}
+    for path in (program, *interpreted, *arguments):
+        try:
+            if path in (program, *interpreted) or _is_code(path):
+                digests.update(_digest(path))
+        except OSError as error:
+            raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
+    return digests
+
+
+def _interpreted(argv: Sequence[str], folders: Sequence[str]) -> Iterator[str]:
+    """Yield the files that interpreters among the arguments are given: a script, a module behind -m, or a folder."""
+    follows_interpreter = False
+    for argument, following in zip(argv, (*argv[1:], ""), strict=True):
+        names = [argument] if follows_interpreter and not argument.startswith("-") else []
+        names += [os.path.join(*following.split("."))] if argument == "-m" and following.strip(".") else []
+        files = [
+            file
+            for name in names
+            for folder in folders
+            for entry in _ENTRIES
+            if os.path.isfile(file := _entry(os.path.join(folder, name), entry))
+        ]
+        yield from files
+        is_interpreter = _INTERPRETER.fullmatch(PurePath(argument).name) is not None
+        follows_interpreter = is_interpreter or (follows_interpreter and not files)
+
+
+def _entry(path: str, entry: str) -> str:
+    return path + entry if entry.startswith(".") or not entry else os.path.join(path, entry)
+
+
+def _is_code(path: str) -> bool:
+    """Return whether a file is code: by its suffix, or by its first bytes."""
+    if path.lower().endswith(_SCRIPTS):
+        return True
+    if not os.path.isfile(path):
+        return False
+    try:
+        with open(path, "rb") as file:
+            return file.read(4).startswith(_PROGRAM_STARTS)
+    except PermissionError:
+        return os.access(path, os.X_OK)  # a program may be executable without being readable
+
+
+def _digest(path: str) -> dict[str, str]:
+    """Return the digest of a file by its path; {} if there is no such regular file."""
+    if not os.path.isfile(path):
+        return {}
+    before = _state(os.stat(path))
+    if (cached := _known_digests.get(path)) is not None and cached[0] == before:
+        return {path: cached[1]}
+    try:
+        with open(path, "rb") as file:
+            if not S_ISREG(os.fstat(file.fileno()).st_mode):
+                return {}
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            after = _state(os.fstat(file.fileno()))
+    except PermissionError:
+        return {path: ""}
+    age = time.time() - max(after[0], after[1]) / 1e9
+    if before == after and age > _SETTLED_SECONDS:
+        _known_digests[path] = after, digest
+    return {path: digest}
+
+
+def _state(status: os.stat_result) -> tuple[int, ...]:
+    """Return the times of a file's last changes, its size and its identity."""
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev
