@@ -10,12 +10,12 @@ from typing import Any
 
 from toolwire.client.response_body import json_of
 from toolwire.errors import ProviderError
-from toolwire.events import Event, Finish, ProblemFound, UsageCounted, collect, replay
+from toolwire.events import Event, collect, replay
+from toolwire.gateway.answer_faults import FaultWatch
 from toolwire.gateway.client_apis import ClientApi
 from toolwire.gateway.failures import INTERNAL, UNAVAILABLE, UNREACHABLE, GatewayFailure
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, Upstream
 from toolwire.inspector.recorded_exchange import Exchange
-from toolwire.messages import FinishReason, Problem
 from toolwire.providers.parsing import AnswerReader
 
 Send = Callable[[Any], Awaitable[None]]
@@ -156,7 +156,10 @@ async def answer_stream(question: Question, upstreams: Iterator[Upstream], reply
         with reply.keeping_alive():
             async with _first_answer(question, upstreams, reply) as answer:
                 if isinstance(answer, PassedAnswer):
-                    reader, watch = AnswerReader(question.client_api.api, reads_text=False), _FaultWatch()
+                    reader, watch = (
+                        AnswerReader(question.client_api.api, reads_text=False),
+                        FaultWatch(shows_truncated_calls=True),
+                    )
                     async for piece in answer.body:
                         await reply.piece(piece, answer.media_type)
                         events = reader.feed(piece)
@@ -210,7 +213,7 @@ async def _encoded(question: Question, answer: EventAnswer) -> AsyncIterator[byt
     """Yield the bytes of an answer in the client's API, in the groups in which its events arrive."""
     api = question.client_api.api
     encoder = api.stream_encoder(model=question.model, id=question.id, created=question.created, notes=question.notes)
-    watch = _FaultWatch()
+    watch = FaultWatch(shows_truncated_calls=question.client_api.shows_truncated_calls)
     async for events in answer.events:
         question.observe(events)
         fault = watch.fault_in(events)
@@ -241,7 +244,7 @@ async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply:
                     raise GatewayFailure(UNREACHABLE, "the backend did not answer with a JSON object")
                 events = list(replay(api.decode_response(data)))
                 question.observe(events)
-                if (fault := _FaultWatch().fault_in(events)) is not None:
+                if (fault := FaultWatch(shows_truncated_calls=True).fault_in(events)) is not None:
                     raise GatewayFailure(UNREACHABLE, fault.message)
                 await reply.whole(200, body, answer.media_type)
                 return
@@ -260,41 +263,9 @@ async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply:
     await reply.whole(200, body, "application/json", notes_header(question))
 
 
-class _FaultWatch:
-    """Watches the events of one answer for the end of an answer that the client must not take for a good one.
-
-    A connection that is closed in the middle looks like the end of an answer, so only the missing end shows it. An
-    answer of which nothing could be read looks like one without content.
-    """
-
-    def __init__(self) -> None:
-        self._read_any = False
-        self._malformed: Problem | None = None
-
-    def fault_in(self, events: Sequence[Event]) -> Problem | None:
-        """Return the problem that ends the answer with these events; None if there is none, or if it goes on."""
-        truncated: Problem | None = None
-        for event in events:
-            match event:
-                case ProblemFound(problem) if problem.index is None:
-                    if problem.kind == "malformed":
-                        self._malformed = self._malformed or problem
-                    elif problem.kind == "truncated":
-                        truncated = problem
-                case ProblemFound() | UsageCounted() | Finish():
-                    pass
-                case _:
-                    self._read_any = True
-        if not (events and isinstance(events[-1], Finish)):
-            return None
-        if truncated is not None and events[-1].reason is FinishReason.ERROR:
-            return truncated
-        return None if self._read_any else self._malformed
-
-
 async def _all_events(question: Question, answer: EventAnswer) -> list[Event]:
     arrived: list[Event] = []
-    watch = _FaultWatch()
+    watch = FaultWatch(shows_truncated_calls=False)  # a whole answer has no place for a part of a call
     async for events in answer.events:
         question.observe(events)
         if (fault := watch.fault_in(events)) is not None:

@@ -24,6 +24,7 @@ class ClientApi:
         stream_type: the media type of streams.
         keep_alive: bytes for a stream in which nothing has happened for a while; b"" if the API knows none.
         streams_by_default: whether a request that does not say so asks for a stream.
+        shows_truncated_calls: whether a stream has the arguments of calls in pieces, so that it shows a broken call.
     """
 
     api: ProviderApi
@@ -31,6 +32,7 @@ class ClientApi:
     stream_type: str = "text/event-stream; charset=utf-8"
     keep_alive: bytes = b": waiting\n\n"
     streams_by_default: bool = False
+    shows_truncated_calls: bool = True
 
     @property
     def name(self) -> str:
@@ -40,7 +42,7 @@ class ClientApi:
 
 def _openai_failure(failure: GatewayFailure) -> Json:
     kind = failure.kind
-    members = {"type": kind.openai_type, "param": None, "code": kind.openai_code or None}
+    members = {"type": kind.openai_type, "param": failure.parameter or None, "code": kind.openai_code or None}
     return {"error": {"message": str(failure), **members}}
 
 
@@ -62,11 +64,12 @@ CHAT = ClientApi(get_api("openai_compatible"), _openai_failure)
 RESPONSES = ClientApi(get_api("openai_responses"), _openai_failure)
 MESSAGES = ClientApi(get_api("anthropic_messages"), _anthropic_failure, keep_alive=sse({"type": "ping"}, "ping"))
 # Google's SDK for JavaScript fails at the end of a stream with a comment in it; it skips blank lines.
-GEMINI = ClientApi(get_api("gemini"), _gemini_failure, keep_alive=b"\n\n")
+GEMINI = ClientApi(get_api("gemini"), _gemini_failure, keep_alive=b"\n\n", shows_truncated_calls=False)
 OLLAMA = ClientApi(
     get_api("ollama"),
     _ollama_failure,
     stream_type="application/x-ndjson",
     keep_alive=b"",
     streams_by_default=True,
+    shows_truncated_calls=False,
 )

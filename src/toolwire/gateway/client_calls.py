@@ -130,7 +130,8 @@ class ClientCall:
             raise GatewayFailure(INVALID, str(error)) from error
         for name in _STORED_ELSEWHERE:
             if request.extra.get(name):
-                raise GatewayFailure(INVALID, f"{name} names what this server has not stored: send the conversation")
+                why = f"{name} names what this server has not stored: send the conversation"
+                raise GatewayFailure(INVALID, why, parameter=name)
         model = model or request.model
         if not model:
             raise GatewayFailure(INVALID, "the request names no model")

@@ -34,6 +34,7 @@ _INVALID, _SERVER = "invalid_request_error", "server_error"
 
 INVALID = FailureKind(400, _INVALID, "", _INVALID, "INVALID_ARGUMENT")
 TOO_LONG = FailureKind(400, _INVALID, "context_length_exceeded", _INVALID, "INVALID_ARGUMENT")
+UNSUPPORTED = FailureKind(400, _INVALID, "unsupported_parameter", _INVALID, "INVALID_ARGUMENT")
 NO_KEY = FailureKind(401, _INVALID, "invalid_api_key", "authentication_error", "UNAUTHENTICATED")
 FORBIDDEN = FailureKind(403, _INVALID, "permission_denied", "permission_error", "PERMISSION_DENIED")
 NOT_FOUND = FailureKind(404, _INVALID, "not_found", "not_found_error", "NOT_FOUND")
@@ -100,6 +101,7 @@ class GatewayFailure(ToolwireError):
         status: the HTTP status.
         retry_after: the header `Retry-After`; "" for none.
         overflow: the sizes of a request that is too long for its model; None for any other failure.
+        parameter: the member of the request that is refused; "" if it is not a single one.
     """
 
     def __init__(
@@ -110,12 +112,14 @@ class GatewayFailure(ToolwireError):
         status: int = 0,
         retry_after: str = "",
         overflow: Overflow | None = None,
+        parameter: str = "",
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.status = status or kind.status
         self.retry_after = retry_after
         self.overflow = overflow
+        self.parameter = parameter
 
     @property
     def is_temporary(self) -> bool:

@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 
 from toolwire.errors import StateError
 from toolwire.gateway.client_calls import ClientCall
-from toolwire.gateway.failures import INVALID, NOT_FOUND, GatewayFailure
+from toolwire.gateway.failures import INVALID, NOT_FOUND, UNSUPPORTED, GatewayFailure
 from toolwire.gateway.state_store import StateStore
 
 LOG = logging.getLogger("toolwire.gateway")
@@ -21,6 +21,7 @@ MAX_STORED = 16 << 20
 MAX_LISTED = 100
 """Maximum number of items in one list."""
 _KIND = "response"
+_PREVIOUS = "previous_response_id"
 _ENDS = (b'"response.completed"', b'"response.incomplete"')
 """Types of the events whose object is the whole response."""
 
@@ -134,17 +135,18 @@ async def create_response(call: ClientCall) -> None:
     body = await call.body()
     stored, owner = call.services.responses, call.requester.owner
     if body.get("background"):
-        raise GatewayFailure(INVALID, "this server has no background responses: leave out background, or use a stream")
-    if (previous := body.get("previous_response_id")) is not None:
+        why = "this server has no background responses: leave out background, or use a stream"
+        raise GatewayFailure(UNSUPPORTED, why, parameter="background")
+    if (previous := body.get(_PREVIOUS)) is not None:
         if not isinstance(previous, str):
-            raise GatewayFailure(INVALID, "previous_response_id must be text")
+            raise GatewayFailure(INVALID, f"{_PREVIOUS} must be text", parameter=_PREVIOUS)
         try:
             response, items = await _stored(call, previous).get(owner, previous)
         except GatewayFailure as failure:
-            raise GatewayFailure(failure.kind, f"previous_response_id: {failure}") from failure
+            raise GatewayFailure(failure.kind, f"{_PREVIOUS}: {failure}", parameter=_PREVIOUS) from failure
         output = response.get("output")
         earlier = [*items, *(output if isinstance(output, list) else ())]
-        body = {name: value for name, value in body.items() if name != "previous_response_id"}
+        body = {name: value for name, value in body.items() if name != _PREVIOUS}
         body["input"] = [*earlier, *_items_of(body.get("input"))]
     question = call.question(body)
     if stored is not None and body.get("store") is not False:

@@ -11,6 +11,7 @@ from toolwire.client.exchange import HttpAnswer
 from toolwire.client.response_body import MAX_ERROR_BODY, MAX_STREAM, beginning, error_message, json_of, limited
 from toolwire.errors import ConfigurationError, ProviderError, ToolwireError
 from toolwire.events import Event, replay
+from toolwire.gateway.answer_faults import check_all_read
 from toolwire.gateway.client_tools import ClientTools
 from toolwire.gateway.failures import INVALID, UNREACHABLE, GatewayFailure, backend_failure
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question
@@ -145,7 +146,10 @@ class ApiUpstream:
         events = list(backend_request.restore(reader.finish()))
         if attempt is not None:
             attempt.arrived(b"", events)
-        yield events
+        # What arrived before is still sent; a failure takes the place of the end.
+        yield events[:-1]
+        check_all_read(reader.problem, self.name)
+        yield events[-1:]
 
     async def _whole(self, answer: HttpAnswer, backend_request: _BackendRequest) -> AsyncIterator[Sequence[Event]]:
         body = await answer.read()
@@ -156,11 +160,13 @@ class ApiUpstream:
             data, tools=backend_request.request.tools, id_seed=backend_request.question.id
         )
         events = replay(response)
+        answer_problem = next((problem for problem in reversed(response.problems) if problem.index is None), None)
         if backend_request.text_format is not None:
             events = merge_text(events, **backend_request.text_options())
         restored = list(backend_request.restore(list(events)))
         if backend_request.attempt is not None:
             backend_request.attempt.arrived(body, restored)
+        check_all_read(answer_problem, self.name)
         yield restored
 
     def _text_format(self, question: Question) -> str | None:

@@ -29,7 +29,7 @@ from toolwire.events import (
     collect,
     replay,
 )
-from toolwire.messages import FinishReason, ParsedResponse
+from toolwire.messages import FinishReason, ParsedResponse, Problem
 from toolwire.providers.api_registry import api_of, get_api
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.stream_codec import as_dict
@@ -155,6 +155,11 @@ class AnswerReader:
     def __init__(self, api: ProviderApi, *, reads_text: bool = True, **options: Unpack[ParseOptions]) -> None:
         self._decoder = api.stream_decoder(tools=options.get("tools", ()), id_seed=options.get("id_seed", ""))
         self._merging = Merging(**options) if reads_text else None
+
+    @property
+    def problem(self) -> Problem | None:
+        """The last problem of the answer that belongs to no call; None if there is none. Text has no part in it."""
+        return self._decoder.problem
 
     def feed(self, piece: bytes) -> list[Event]:
         """Return the events that the next piece makes certain."""

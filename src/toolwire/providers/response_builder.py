@@ -60,6 +60,7 @@ class ResponseBuilder:
         call_count: number of calls that have begun.
         in_reasoning: whether reasoning was the last thing to be reported, and has not ended.
         content_length: length of the content so far, in code points.
+        problem: the last problem that belongs to no call; None if there is none.
     """
 
     def __init__(self, api: str, *, names: Mapping[str, str] | None = None, id_seed: str = "") -> None:
@@ -68,6 +69,7 @@ class ResponseBuilder:
         self.call_count = 0
         self.in_reasoning = False
         self.content_length = 0
+        self.problem: Problem | None = None
         self._names = names or {}
         self._seed = id_seed
         self._events: list[Event] = []
@@ -355,7 +357,10 @@ class ResponseBuilder:
     def _problem(self, kind: ProblemKind, message: str, raw: str, index: int | None) -> None:
         shown = f" It was written: {raw[:MESSAGE_LIMIT]!r}." if raw and len(message) < MESSAGE_LIMIT else ""
         text = message[:1].upper() + message[1 : 2 * MESSAGE_LIMIT].rstrip(".") + "."
-        self._events.append(ProblemFound(Problem(kind, 0, raw, text + shown, index)))
+        problem = Problem(kind, 0, raw, text + shown, index)
+        if index is None:
+            self.problem = problem
+        self._events.append(ProblemFound(problem))
 
     def fail(self, message: str, kind: ProblemKind = "provider_error", raw: str = "") -> None:
         """Report that an error took the place of the answer, or of its rest."""

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, TypedDict
 
 from toolwire.errors import DefinitionError
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event
-from toolwire.messages import FinishReason, Part, Usage
+from toolwire.messages import FinishReason, Part, Problem, Usage
 from toolwire.providers.framing import Frame, Framing
 from toolwire.providers.request import Notes
 from toolwire.providers.response_builder import ResponseBuilder
@@ -102,6 +102,11 @@ class StreamDecoder:
         self.model = ""
         self.id = ""
         self.created = 0
+
+    @property
+    def problem(self) -> Problem | None:
+        """The last problem of the answer that belongs to no call; None if there is none."""
+        return self._builder.problem
 
     def feed(self, data: bytes | Mapping[str, Any] | Dumpable) -> list[Event]:
         """Return the events that the next piece of the stream makes certain.

@@ -175,7 +175,18 @@ def test_a_stream_that_breaks_is_not_stored() -> None:
 )
 def test_what_cannot_be_done_is_refused(members: dict[str, Any]) -> None:
     async def work(ask: Ask, store: StateStore) -> None:
-        assert (await ask("", body_of("x", **members))).status == 400
+        got = await ask("", body_of("x", **members))
+        assert got.status == 400
+        assert [got.json["error"]["param"]] == list(members)
+
+    converse(work)
+
+
+def test_a_background_response_is_refused_as_an_unsupported_parameter() -> None:
+    async def work(ask: Ask, store: StateStore) -> None:
+        error = (await ask("", body_of("x", background=True))).json["error"]
+        assert (error["type"], error["code"]) == ("invalid_request_error", "unsupported_parameter")
+        assert "leave out background" in error["message"]
 
     converse(work)
 
