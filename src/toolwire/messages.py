@@ -442,6 +442,7 @@ class Problem:
         raw: the whole text concerned.
         message: one or two sentences; quotes at most `MESSAGE_LIMIT` characters of `raw`.
         index: the index of the announced call that it belongs to, or None.
+        status: the HTTP status that the error of a provider stands for; 0 if it names none.
     """
 
     kind: ProblemKind
@@ -449,6 +450,7 @@ class Problem:
     raw: str
     message: str
     index: int | None = None
+    status: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
-from toolwire.gateway.failures import FORBIDDEN, NO_KEY, GatewayFailure
+from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.virtual_keys import VirtualKey, VirtualKeys, owner_of
+from toolwire.providers.failure_kinds import FORBIDDEN, NO_KEY
 from toolwire.runtime.local_http import is_foreign
 
 _KEY_HEADERS = ("x-api-key", "x-goog-api-key", "api-key")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolwire.events import CallEnd, Event, Finish, ProblemFound, UsageCounted
-from toolwire.gateway.failures import UNREACHABLE, GatewayFailure
+from toolwire.gateway.failures import GatewayFailure
 from toolwire.messages import FinishReason, Problem
+from toolwire.providers.failure_kinds import UNREACHABLE
 
 _GOOD_ENDS = (FinishReason.STOP, FinishReason.TOOL_CALLS)
 """Ends of an answer in which a client expects that nothing is missing."""

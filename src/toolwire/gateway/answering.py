@@ -13,9 +13,10 @@ from toolwire.errors import ProviderError
 from toolwire.events import Event, collect, replay
 from toolwire.gateway.answer_faults import FaultWatch
 from toolwire.gateway.client_apis import ClientApi
-from toolwire.gateway.failures import INTERNAL, UNAVAILABLE, UNREACHABLE, GatewayFailure
+from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, Upstream
 from toolwire.inspector.recorded_exchange import Exchange
+from toolwire.providers.failure_kinds import INTERNAL, UNAVAILABLE, UNREACHABLE
 from toolwire.providers.parsing import AnswerReader
 
 Send = Callable[[Any], Awaitable[None]]
@@ -205,7 +206,8 @@ async def _fail(question: Question, reply: Reply, failure: GatewayFailure) -> No
         question.exchange.failure = str(failure)
     reply.status = failure.status
     if not reply.ended:
-        await reply.piece(reply.end_of_event + question.client_api.api.write_error(str(failure)))
+        message = question.client_api.message(failure)
+        await reply.piece(reply.end_of_event + question.client_api.api.write_error(message, failure.kind))
         await reply.end()
 
 

@@ -17,7 +17,7 @@ from toolwire.gateway.access import Access, Requester
 from toolwire.gateway.answering import ClientLeft, Receive, Reply, Send, server_ends, take_back_cancellation
 from toolwire.gateway.client_apis import CHAT
 from toolwire.gateway.client_calls import ClientCall, Services
-from toolwire.gateway.failures import INTERNAL, NO_METHOD, NOT_FOUND, UNAVAILABLE, GatewayFailure
+from toolwire.gateway.failures import NO_METHOD, GatewayFailure
 from toolwire.gateway.gateway_metrics import GatewayMetrics
 from toolwire.gateway.inspection import RESENT, Resending, Resent, recording
 from toolwire.gateway.key_spending import KeySpending
@@ -28,6 +28,7 @@ from toolwire.gateway.state_store import StateStore
 from toolwire.gateway.stored_responses import StoredResponses
 from toolwire.inspector.inspector import Inspector
 from toolwire.inspector.inspector_app import ROOT, InspectorApp
+from toolwire.providers.failure_kinds import INTERNAL, NOT_FOUND, UNAVAILABLE
 
 RESPONSE_SECONDS = 30 * 86_400.0
 """Time for which responses of the Responses API are stored, in seconds."""

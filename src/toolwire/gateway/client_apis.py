@@ -39,6 +39,11 @@ class ClientApi:
         """The name of the API."""
         return self.api.name
 
+    def message(self, failure: GatewayFailure) -> str:
+        """Return the message of the body that reports a failure."""
+        error: str | Json = self.failure(failure)["error"]
+        return error if isinstance(error, str) else str(error["message"])
+
 
 def _openai_failure(failure: GatewayFailure) -> Json:
     kind = failure.kind

@@ -15,13 +15,14 @@ from toolwire.gateway.access import Requester
 from toolwire.gateway.answer_meter import AnswerMeter
 from toolwire.gateway.answering import Receive, Reply, answer_stream, answer_whole, until_gone
 from toolwire.gateway.client_apis import ClientApi
-from toolwire.gateway.failures import FORBIDDEN, INVALID, GatewayFailure
+from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.key_spending import KeySpending
 from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.questions import Question, tokens_of
 from toolwire.gateway.request_body import MAX_BODY, read_object
 from toolwire.gateway.upstream_health import UpstreamHealth
 from toolwire.inspector.recorded_exchange import Exchange
+from toolwire.providers.failure_kinds import FORBIDDEN, INVALID
 
 MAX_MODEL_NAME = 500
 """Maximum length of the name of a model, in characters: names are looked for in patterns, and are remembered."""

@@ -1,4 +1,4 @@
-"""Failures of the gateway and of its backends: a kind, and the words of each client API for it."""
+"""Failures of the gateway and of its backends, and the requests that are too long for a model."""
 
 from __future__ import annotations
 
@@ -9,63 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolwire.errors import ToolwireError
+from toolwire.providers.failure_kinds import INVALID, NO_KEY, TOO_LONG, UNREACHABLE, FailureKind, kind_of_status
 
-
-@dataclass(frozen=True, slots=True)
-class FailureKind:
-    """A kind of failure.
-
-    Attributes:
-        status: the HTTP status, unless a backend answered with another.
-        openai_type: the member `type` of OpenAI's errors.
-        openai_code: the member `code` of OpenAI's errors; "" for null.
-        anthropic: the member `type` of Anthropic's errors.
-        gemini: the member `status` of Gemini's errors.
-    """
-
-    status: int
-    openai_type: str
-    openai_code: str
-    anthropic: str
-    gemini: str
-
-
-_INVALID, _SERVER = "invalid_request_error", "server_error"
-
-INVALID = FailureKind(400, _INVALID, "", _INVALID, "INVALID_ARGUMENT")
-TOO_LONG = FailureKind(400, _INVALID, "context_length_exceeded", _INVALID, "INVALID_ARGUMENT")
-UNSUPPORTED = FailureKind(400, _INVALID, "unsupported_parameter", _INVALID, "INVALID_ARGUMENT")
-NO_KEY = FailureKind(401, _INVALID, "invalid_api_key", "authentication_error", "UNAUTHENTICATED")
-FORBIDDEN = FailureKind(403, _INVALID, "permission_denied", "permission_error", "PERMISSION_DENIED")
-NOT_FOUND = FailureKind(404, _INVALID, "not_found", "not_found_error", "NOT_FOUND")
-UNKNOWN_MODEL = FailureKind(404, _INVALID, "model_not_found", "not_found_error", "NOT_FOUND")
-NO_METHOD = FailureKind(405, _INVALID, "method_not_allowed", _INVALID, "INVALID_ARGUMENT")
-BODY_TOO_LARGE = FailureKind(413, _INVALID, "request_too_large", "request_too_large", "INVALID_ARGUMENT")
-UNKNOWN_ENCODING = FailureKind(415, _INVALID, "unsupported_encoding", _INVALID, "INVALID_ARGUMENT")
-HEAD_TOO_LARGE = FailureKind(431, _INVALID, "headers_too_large", _INVALID, "INVALID_ARGUMENT")
-NO_WEBSOCKET = FailureKind(426, _INVALID, "upgrade_required", _INVALID, "FAILED_PRECONDITION")
-RATE_LIMIT = FailureKind(429, "rate_limit_error", "rate_limit_exceeded", "rate_limit_error", "RESOURCE_EXHAUSTED")
-NO_BUDGET = FailureKind(429, "insufficient_quota", "insufficient_quota", "rate_limit_error", "RESOURCE_EXHAUSTED")
-INTERNAL = FailureKind(500, _SERVER, "", "api_error", "INTERNAL")
-UNREACHABLE = FailureKind(502, _SERVER, "", "api_error", "UNAVAILABLE")
-UNAVAILABLE = FailureKind(503, _SERVER, "", "overloaded_error", "UNAVAILABLE")
-TIMED_OUT = FailureKind(504, _SERVER, "", "timeout_error", "DEADLINE_EXCEEDED")
-
-_BY_STATUS = {
-    400: INVALID,
-    401: NO_KEY,
-    402: NO_BUDGET,
-    403: FORBIDDEN,
-    404: NOT_FOUND,
-    413: BODY_TOO_LARGE,
-    422: INVALID,
-    429: RATE_LIMIT,
-    500: INTERNAL,
-    502: UNREACHABLE,
-    503: UNAVAILABLE,
-    504: TIMED_OUT,
-    529: UNAVAILABLE,
-}
+UNSUPPORTED = FailureKind(400, INVALID.openai_type, "unsupported_parameter", INVALID.anthropic, INVALID.gemini)
+NO_METHOD = FailureKind(405, INVALID.openai_type, "method_not_allowed", INVALID.anthropic, "INVALID_ARGUMENT")
+UNKNOWN_ENCODING = FailureKind(415, INVALID.openai_type, "unsupported_encoding", INVALID.anthropic, "INVALID_ARGUMENT")
+NO_WEBSOCKET = FailureKind(426, INVALID.openai_type, "upgrade_required", INVALID.anthropic, "FAILED_PRECONDITION")
+HEAD_TOO_LARGE = FailureKind(431, INVALID.openai_type, "headers_too_large", INVALID.anthropic, "INVALID_ARGUMENT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,8 +126,7 @@ def backend_failure(backend: str, status: int, body: bytes, retry_after: str, me
         return GatewayFailure(TOO_LONG, text, overflow=overflow)
     if not 400 <= status < 600:
         return GatewayFailure(UNREACHABLE, text)
-    kind = _BY_STATUS.get(status) or (INVALID if status < 500 else INTERNAL)
-    return GatewayFailure(kind, text, status=status, retry_after=retry_after)
+    return GatewayFailure(kind_of_status(status), text, status=status, retry_after=retry_after)
 
 
 def _code_of(body: bytes) -> str:

@@ -12,9 +12,10 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from toolwire.gateway.answer_meter import AnswerMeter
 from toolwire.gateway.answering import Reply
 from toolwire.gateway.client_calls import ClientCall
-from toolwire.gateway.failures import FORBIDDEN, NOT_FOUND, GatewayFailure
+from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.model_table import ServedModel
 from toolwire.gateway.questions import Question
+from toolwire.providers.failure_kinds import FORBIDDEN, NOT_FOUND
 
 _SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300)
 CLIENT_LEFT = 499

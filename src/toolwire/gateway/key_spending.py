@@ -19,12 +19,13 @@ from toolwire.agent.prices import ModelPrices
 from toolwire.errors import StateError
 from toolwire.gateway.allowances import FOREVER, MICRO, Allowance
 from toolwire.gateway.answer_meter import AnswerMeter
-from toolwire.gateway.failures import FORBIDDEN, NO_BUDGET, RATE_LIMIT, GatewayFailure
+from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.model_table import ServedModel
 from toolwire.gateway.questions import Question
 from toolwire.gateway.state_store import StateStore
 from toolwire.gateway.virtual_keys import VirtualKey
 from toolwire.messages import Usage
+from toolwire.providers.failure_kinds import FORBIDDEN, NO_BUDGET, RATE_LIMIT
 
 LOG = logging.getLogger("toolwire.gateway")
 _DAY = 86_400

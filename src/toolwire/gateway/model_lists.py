@@ -6,8 +6,9 @@ import hashlib
 from typing import Any
 
 from toolwire.gateway.client_calls import ClientCall
-from toolwire.gateway.failures import UNKNOWN_MODEL, GatewayFailure
+from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.model_table import ServedModel
+from toolwire.providers.failure_kinds import UNKNOWN_MODEL
 
 OLLAMA_VERSION = "0.13.4"
 """The version of Ollama whose API this is. Clients refuse older ones."""

@@ -10,8 +10,9 @@ from fnmatch import fnmatchcase
 
 from toolwire.agent.prices import ModelPrices
 from toolwire.errors import ConfigurationError, ProviderError
-from toolwire.gateway.failures import UNKNOWN_MODEL, GatewayFailure
+from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.questions import Upstream
+from toolwire.providers.failure_kinds import UNKNOWN_MODEL
 from toolwire.text.suggest import closest, did_you_mean
 
 

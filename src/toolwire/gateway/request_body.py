@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 from toolwire._surface import needs_extra
-from toolwire.gateway.failures import BODY_TOO_LARGE, INVALID, UNKNOWN_ENCODING, GatewayFailure
+from toolwire.gateway.failures import UNKNOWN_ENCODING, GatewayFailure
+from toolwire.providers.failure_kinds import BODY_TOO_LARGE, INVALID
 from toolwire.text.json_text import is_nested_too_deeply
 
 Receive = Callable[[], Awaitable[Any]]

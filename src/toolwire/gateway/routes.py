@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from toolwire.gateway.client_apis import CHAT, GEMINI, MESSAGES, OLLAMA, RESPONSES, ClientApi
 from toolwire.gateway.client_calls import ClientCall
-from toolwire.gateway.failures import INVALID, NO_WEBSOCKET, NOT_FOUND, GatewayFailure
+from toolwire.gateway.failures import NO_WEBSOCKET, GatewayFailure
 from toolwire.gateway.gateway_metrics import show_metrics
 from toolwire.gateway.model_lists import (
     gemini_model,
@@ -26,6 +26,7 @@ from toolwire.gateway.stored_responses import (
     retrieve_response,
 )
 from toolwire.gateway.token_counts import count_gemini_tokens, count_tokens
+from toolwire.providers.failure_kinds import INVALID, NOT_FOUND
 
 Handle = Callable[[ClientCall], Awaitable[None]]
 

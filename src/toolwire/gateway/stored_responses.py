@@ -11,8 +11,9 @@ from urllib.parse import parse_qs
 
 from toolwire.errors import StateError
 from toolwire.gateway.client_calls import ClientCall
-from toolwire.gateway.failures import INVALID, NOT_FOUND, UNSUPPORTED, GatewayFailure
+from toolwire.gateway.failures import UNSUPPORTED, GatewayFailure
 from toolwire.gateway.state_store import StateStore
+from toolwire.providers.failure_kinds import INVALID, NOT_FOUND
 
 LOG = logging.getLogger("toolwire.gateway")
 

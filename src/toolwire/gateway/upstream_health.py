@@ -12,9 +12,10 @@ from time import monotonic, time
 from toolwire.agent.prices import ModelPrices
 from toolwire.client.transport import retry_after
 from toolwire.errors import ProviderError
-from toolwire.gateway.failures import RATE_LIMIT, UNAVAILABLE, GatewayFailure
+from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.model_table import ServedModel
 from toolwire.gateway.questions import Answer, Question, Upstream
+from toolwire.providers.failure_kinds import RATE_LIMIT, UNAVAILABLE
 
 FAILURES = 5
 """Failures in a row after which a backend is not asked for a while."""

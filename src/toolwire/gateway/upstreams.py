@@ -13,12 +13,13 @@ from toolwire.errors import ConfigurationError, ProviderError, ToolwireError
 from toolwire.events import Event, replay
 from toolwire.gateway.answer_faults import check_all_read
 from toolwire.gateway.client_tools import ClientTools
-from toolwire.gateway.failures import INVALID, UNREACHABLE, GatewayFailure, backend_failure
+from toolwire.gateway.failures import GatewayFailure, backend_failure
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question
 from toolwire.gateway.text_prompts import describe_tools
 from toolwire.inspector.recorded_exchange import BackendAttempt
 from toolwire.messages import Message
 from toolwire.models.backends import Backend, StreamOptions
+from toolwire.providers.failure_kinds import INVALID, UNREACHABLE
 from toolwire.providers.parsing import AnswerReader, merge_text
 from toolwire.providers.request import result_texts
 from toolwire.wire.format_registry import AUTO

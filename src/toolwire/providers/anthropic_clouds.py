@@ -14,6 +14,7 @@ from typing import Any
 
 from toolwire.events import Event
 from toolwire.providers.anthropic_messages import AnthropicMessages
+from toolwire.providers.failure_kinds import INTERNAL, FailureKind
 from toolwire.providers.framing import AwsEventStream, Frame, ServerSentEvents, aws_event, compact, frame_of
 from toolwire.providers.message_parts import Json
 from toolwire.providers.offered_tool import OfferedTool
@@ -68,9 +69,9 @@ class AnthropicBedrock(AnthropicVertex):
             for frame in events_of.feed(data):
                 yield aws_event({"bytes": base64.b64encode(compact(frame.value).encode()).decode()}, "chunk")
 
-    def write_error(self, message: str) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
         """Return the frame that reports a failure in the middle of a stream."""
-        return aws_event({"message": message}, "internalServerException", exception=True)
+        return aws_event({"message": message}, kind.aws, exception=True)
 
 
 class InvokeStream:

@@ -45,6 +45,7 @@ from toolwire.providers.anthropic_stream import (
 )
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.citations import own_item
+from toolwire.providers.failure_kinds import INTERNAL, UNAVAILABLE, FailureKind
 from toolwire.providers.file_parts import PDF, in_words
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.identifiers import WORD_64, Alphabet
@@ -330,10 +331,11 @@ class AnthropicMessages(ProviderApi):
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def write_error(self, message: str) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""
         # A stream has no status: clients such as opencode ask again after this type, not after api_error.
-        return event_of("error", error={"type": "overloaded_error", "message": message})
+        name = UNAVAILABLE.anthropic if kind.is_temporary else kind.anthropic
+        return event_of("error", error={"type": name, "message": message})
 
 
 def _only_text(blocks: list[Json]) -> str:

@@ -273,7 +273,7 @@ def add_error(body: Mapping[str, Any], builder: ResponseBuilder) -> bool:
     if body.get("type") != "error" and not (body.get("error") and "content" not in body):
         return False
     error = body.get("error") or {}
-    builder.fail(f"{error.get('type', 'error')}: {error.get('message', '')}")
+    builder.fail(f"{error.get('type', 'error')}: {error.get('message', '')}", error=error)
     return True
 
 

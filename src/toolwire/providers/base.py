@@ -32,6 +32,7 @@ from toolwire.messages import Content, FinishReason, Message, ParsedResponse, Pa
 from toolwire.providers.answer_losses import note_losses, put_answer_members
 from toolwire.providers.answer_shapes import AnswerShape, joined
 from toolwire.providers.cache_marks import MarkForm, with_marks
+from toolwire.providers.failure_kinds import INTERNAL, FailureKind
 from toolwire.providers.framing import Frame, Framing, ServerSentEvents, sse
 from toolwire.providers.identifiers import ANY, Alphabet, own_names
 from toolwire.providers.member_types import check_member_types
@@ -100,8 +101,7 @@ class ProviderApi(ABC):
     members: frozenset[str]
     takes_text_input = divides_text = False
     _mark_form: MarkForm | None = None  # the form of cache marks
-    defines_called_tools: bool = False
-    separates_system = begins_with_user = False
+    separates_system = begins_with_user = defines_called_tools = False
     _outputs: OutputSupport | None = None  # the structured outputs of the API
     _answer: AnswerShape
     framing: Callable[[], Framing] = ServerSentEvents
@@ -414,7 +414,7 @@ class ProviderApi(ABC):
         try:
             yield from self.write_stream(map(self._fit_event, open_truncated_calls(writable)), head, end)
         except ProviderFailed as failure:
-            yield self.write_error(str(failure))
+            yield self.write_error(str(failure), failure.kind)
             return
         if notes is not None and written:  # a stream has what a differences answer has, and calls that were truncated
             self.encode_response(replace(collect(written), incomplete=()), notes=(differences := Notes()))
@@ -444,7 +444,7 @@ class ProviderApi(ABC):
                     end.members = joined(end.members, members)
                 case ProblemFound(problem):
                     if problem.kind == "provider_error":
-                        raise ProviderFailed(problem.message)
+                        raise ProviderFailed(problem)
                     notes.dropped(problem.kind, problem.message)
                     end.problem = end.problem or problem.message
                 case ContentDelta("") if event is not WAITING and not self.divides_text:
@@ -491,9 +491,9 @@ class ProviderApi(ABC):
         """Return the function that reads the frames of one stream."""
         return self.reader(builder).read
 
-    def write_error(self, message: str) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
         """Return the frame that reports a failure in the middle of a stream."""
-        return sse({"error": {"message": message, "type": "server_error", "code": None}})
+        return sse({"error": {"message": message, "type": kind.openai_type, "code": kind.openai_code or None}})
 
     def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
         """Yield the bytes of a stream; `end` is complete once the events are consumed."""

@@ -41,6 +41,7 @@ from toolwire.providers.bedrock_stream import (
     write_citations,
 )
 from toolwire.providers.citations import own_item
+from toolwire.providers.failure_kinds import INTERNAL, FailureKind
 from toolwire.providers.file_parts import files_of, images_of
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import AwsEventStream, aws_event
@@ -266,9 +267,9 @@ class BedrockConverse(ProviderApi):
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def write_error(self, message: str) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
         """Return the frame that reports a failure in the middle of a stream."""
-        return aws_event({"message": message}, "modelStreamErrorException", exception=True)
+        return aws_event({"message": message}, kind.aws, exception=True)
 
 
 def for_boto3(body: Json) -> Json:

@@ -67,7 +67,7 @@ class ConverseReader:
             case "messageStart":
                 pass
             case other if other.endswith(("Exception", "Error")) or "message" in event:
-                builder.fail(f"{other}: {event.get('message', '')}")
+                builder.fail(f"{other}: {event.get('message', '')}", error={"code": other})
             case _:
                 pass
 

@@ -36,7 +36,7 @@ def add_error(body: Mapping[str, Any], builder: ResponseBuilder) -> bool:
     # Groq refuses a malformed call of the model, and quotes it: the provider did not fail.
     refused = facts.get("code") == "tool_use_failed"
     raw = str(facts.get("failed_generation") or "")
-    builder.fail(str(facts.get("message") or error), "malformed" if refused else "provider_error", raw)
+    builder.fail(str(facts.get("message") or error), "malformed" if refused else "provider_error", raw, error=error)
     return True
 
 

@@ -30,6 +30,7 @@ from toolwire.providers.answer_shapes import AnswerShape
 from toolwire.providers.chat_messages import ChatMessages, read_image
 from toolwire.providers.citations import content_of, own_item, place_of, range_in
 from toolwire.providers.content_blocks import Block, BlockWriter
+from toolwire.providers.failure_kinds import INTERNAL, FailureKind
 from toolwire.providers.file_parts import media_follow
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import Frame, compact, sse
@@ -364,7 +365,7 @@ class Cohere(ChatMessages):
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def write_error(self, message: str) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""
         return sse({"type": "message-end", "delta": {"finish_reason": "ERROR", "error": message}})
 

@@ -40,6 +40,7 @@ from toolwire.messages import (
 from toolwire.providers import reasoning_effort
 from toolwire.providers.answer_shapes import put_members
 from toolwire.providers.base import ProviderApi
+from toolwire.providers.failure_kinds import INTERNAL, FailureKind
 from toolwire.providers.file_parts import files_of, images_of
 from toolwire.providers.framing import Frame, sse
 from toolwire.providers.gemini_stream import (
@@ -333,9 +334,9 @@ class Gemini(ProviderApi):
         reader = GeminiStreamReader(builder)
         return lambda frame: reader.answer(frame.value)
 
-    def write_error(self, message: str) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""
-        return sse({"error": {"code": 500, "message": message, "status": "INTERNAL"}})
+        return sse({"error": {"code": kind.status, "message": message, "status": kind.gemini}})
 
     def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:
         """Yield the responses of a stream, each call whole in one of them."""

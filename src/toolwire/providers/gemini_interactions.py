@@ -28,6 +28,7 @@ from toolwire.messages import (
 from toolwire.providers import reasoning_effort
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.citations import write_annotations
+from toolwire.providers.failure_kinds import INTERNAL, FailureKind
 from toolwire.providers.file_parts import in_words, media_follow
 from toolwire.providers.finish_reasons import write_reason
 from toolwire.providers.identifiers import Alphabet
@@ -209,9 +210,9 @@ class GeminiInteractions(ProviderApi):
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def write_error(self, message: str) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""
-        return event_of("error", error={"code": "internal", "message": message})
+        return event_of("error", error={"code": kind.gemini.lower(), "message": message})
 
 
 def _result(result: ToolResult) -> Json:

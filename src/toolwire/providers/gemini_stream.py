@@ -154,7 +154,7 @@ class GeminiStreamReader:
         builder = self._builder
         if error := response.get("error"):
             message = error.get("message") if isinstance(error, Mapping) else None
-            builder.fail(str(message or error))
+            builder.fail(str(message or error), error=error)
             return
         if camel(response.get("promptFeedback")).get("blockReason"):
             builder.reason = FinishReason.CONTENT_FILTER

@@ -94,7 +94,7 @@ class InteractionReader:
     def _fail(self, error: Any) -> None:
         facts = error if isinstance(error, Mapping) else {"message": str(error)}
         code = f"{facts['code']}: " if facts.get("code") else ""
-        self._builder.fail(f"{code}{facts.get('message') or 'the interaction failed'}")
+        self._builder.fail(f"{code}{facts.get('message') or 'the interaction failed'}", error=facts)
 
     def _start(self, index: int, step: Json) -> None:
         builder = self._builder

@@ -30,6 +30,7 @@ from toolwire.messages import (
 from toolwire.providers import reasoning_effort
 from toolwire.providers.answer_shapes import AnswerShape, put_members
 from toolwire.providers.chat_messages import ChatMessages
+from toolwire.providers.failure_kinds import INTERNAL, FailureKind
 from toolwire.providers.file_parts import images_of, in_words
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import Frame, JsonLines, json_line
@@ -256,7 +257,7 @@ message.tool_calls[function]: id type function
 
         return read
 
-    def write_error(self, message: str) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
         """Return the line that reports a failure in the middle of a stream."""
         return json_line({"error": message})
 

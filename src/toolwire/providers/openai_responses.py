@@ -21,6 +21,7 @@ from toolwire.messages import (
 from toolwire.providers import reasoning_effort, server_compaction
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.chat_completions import custom_tool
+from toolwire.providers.failure_kinds import INTERNAL, FailureKind
 from toolwire.providers.framing import sse
 from toolwire.providers.identifiers import WORD_64, Alphabet
 from toolwire.providers.message_parts import Json, note_dropped, read_tools, system_text
@@ -143,11 +144,10 @@ class OpenAIResponses(ProviderApi):
             head, output_items(response, head), StreamEnd(response.finish_reason, response.usage, problem)
         )
 
-    def write_error(self, message: str) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""
-        return sse(
-            {"type": "error", "code": "server_error", "message": message, "param": None, "sequence_number": 0}, "error"
-        )
+        code = kind.openai_code or kind.openai_type
+        return sse({"type": "error", "code": code, "message": message, "param": None, "sequence_number": 0}, "error")
 
 
 # -- tools -------------------------------------------------------------------------------------------------------

@@ -296,7 +296,7 @@ class OutputReader:
 
     def _failed(self, error: Any) -> None:
         message = error.get("message") if isinstance(error, Mapping) else error
-        self._builder.fail(str(message or error))
+        self._builder.fail(str(message or error), error=error)
 
 
 def _is_cut(item: Mapping[str, Any]) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, TypedDict
 from toolwire.errors import DefinitionError
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event
 from toolwire.messages import FinishReason, Part, Problem, Usage
+from toolwire.providers.failure_kinds import INTERNAL, kind_of_status
 from toolwire.providers.framing import Frame, Framing
 from toolwire.providers.request import Notes
 from toolwire.providers.response_builder import ResponseBuilder
@@ -57,6 +58,10 @@ def answer_id(parts: Sequence[Part]) -> str:
 
 class ProviderFailed(Exception):
     """The provider failed in the middle of an answer."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.message)
+        self.kind = kind_of_status(problem.status or INTERNAL.status)
 
 
 _ID_PREFIX: Final = re.compile(r"^(?:chatcmpl-|msg_|resp_)")

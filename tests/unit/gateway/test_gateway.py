@@ -26,9 +26,10 @@ from toolwire import (
 from toolwire.errors import ProviderError
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ProblemFound, UsageCounted
 from toolwire.gateway.access import Access
-from toolwire.gateway.failures import INVALID, RATE_LIMIT, UNREACHABLE, GatewayFailure
+from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.upstreams import ApiUpstream
 from toolwire.messages import Problem
+from toolwire.providers.failure_kinds import INVALID, RATE_LIMIT, UNREACHABLE
 from toolwire.testing import ScriptedTransport
 
 CALL = ToolCall("get_weather", {"city": "Paris"}, "call_1")

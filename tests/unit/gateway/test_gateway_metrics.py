@@ -21,7 +21,7 @@ from toolwire.client.exchange import HttpAnswer, HttpRequest
 from toolwire.errors import ProviderError
 from toolwire.gateway.access import Access
 from toolwire.gateway.app import Gateway
-from toolwire.gateway.failures import RATE_LIMIT, GatewayFailure
+from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.gateway_metrics import CLIENT_LEFT
 from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.questions import Upstream
@@ -29,6 +29,7 @@ from toolwire.gateway.request_spans import RequestSpans
 from toolwire.gateway.state_store import IN_MEMORY, opened_store
 from toolwire.gateway.upstreams import ApiUpstream
 from toolwire.gateway.virtual_keys import VirtualKeys
+from toolwire.providers.failure_kinds import RATE_LIMIT
 from toolwire.testing import ScriptedTransport
 
 CALL = ToolCall("get_weather", {"city": "Paris"}, "call_1", repairs=("coerced",))

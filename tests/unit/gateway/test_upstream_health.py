@@ -12,7 +12,7 @@ from tests.unit.gateway.gateway_calls import CLIENTS, Scripted, asked, gateway, 
 from toolwire import ContentDelta, Finish, FinishReason
 from toolwire.errors import ProviderError
 from toolwire.gateway.client_apis import CHAT
-from toolwire.gateway.failures import INVALID, NO_KEY, RATE_LIMIT, UNREACHABLE, GatewayFailure
+from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.model_table import ServedModel
 from toolwire.gateway.questions import Question
 from toolwire.gateway.upstream_health import (
@@ -24,6 +24,7 @@ from toolwire.gateway.upstream_health import (
     TRIAL_SECONDS,
     UpstreamHealth,
 )
+from toolwire.providers.failure_kinds import INVALID, NO_KEY, RATE_LIMIT, UNREACHABLE
 from toolwire.providers.request import ChatRequest
 
 GONE = GatewayFailure(UNREACHABLE, "gone")

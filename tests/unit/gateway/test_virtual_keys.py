@@ -23,11 +23,12 @@ from toolwire.events import UsageCounted
 from toolwire.gateway.access import Access
 from toolwire.gateway.allowances import Allowance, parse_allowances
 from toolwire.gateway.app import Gateway
-from toolwire.gateway.failures import UNREACHABLE, GatewayFailure
+from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.key_spending import KeySpending
 from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.state_store import IN_MEMORY, StateStore, opened_store
 from toolwire.gateway.virtual_keys import VirtualKeys
+from toolwire.providers.failure_kinds import UNREACHABLE
 
 ANSWER = ([ContentDelta("four")], [UsageCounted(Usage(10, 20)), Finish(FinishReason.STOP)])
 

@@ -24,12 +24,13 @@ from tests.unit.inspector.recorded_exchanges import (
 
 from toolwire import Client, ContentDelta, Finish, FinishReason
 from toolwire.gateway.app import Gateway
-from toolwire.gateway.failures import UNREACHABLE, GatewayFailure
+from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.model_table import ServedModel
 from toolwire.gateway.upstreams import ApiUpstream
 from toolwire.inspector.exchange_view import HIDDEN, safe_pieces
 from toolwire.inspector.inspector import Inspector, InspectorOptions
 from toolwire.inspector.recorded_exchange import MAX_EXCHANGE, kept_headers, kept_path
+from toolwire.providers.failure_kinds import UNREACHABLE
 from toolwire.testing import ScriptedTransport
 from toolwire.text.redaction import redact
 
