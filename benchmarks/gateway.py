@@ -5,6 +5,7 @@
     streams    many streams at once: their largest gaps, and its memory
     chaos      broken backends and clients: each request ends in the right answer or in an error of its API
     fuzz       bodies with random damage: none is answered with 500
+    recorded   recorded requests, from each API of clients to each API of backends; see `gateway_recorded.py`
 
 `--base URL --pid PID` measure another gateway that is running, with `--port` as the port of its backend (Chat
 Completions at /v1, any model, any key). The CPU time and the memory are those of the process, from /proc.
@@ -27,6 +28,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from benchmarks.gateway_recorded import ROWS, run_recorded
 
 from toolwire import collect, get_api
 
@@ -438,6 +441,8 @@ CASES: dict[str, Callable[[Target, Target, argparse.Namespace], Awaitable[dict[s
 
 async def run(options: argparse.Namespace) -> dict[str, Any]:
     """Run one case."""
+    if options.case == "recorded":
+        return await run_recorded(options)
     backend = Backend()
     server = await asyncio.start_server(backend.handle, "127.0.0.1", options.port, backlog=2000)
     backend.port = server.sockets[0].getsockname()[1]
@@ -451,8 +456,9 @@ async def run(options: argparse.Namespace) -> dict[str, Any]:
 def main() -> None:
     """Run the case that the arguments name, and print its figures as JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("case", choices=list(CASES))
+    parser.add_argument("case", choices=[*CASES, "recorded"])
     parser.add_argument("--requests", type=int, default=0, help="number of requests; 0 for that of the case")
+    parser.add_argument("--rows", type=Path, default=ROWS, help="folder of the recordings")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--port", type=int, default=0, help="port of the backend; 0 for any")
     parser.add_argument("--base", default="", help="URL of another gateway, such as http://127.0.0.1:4000")

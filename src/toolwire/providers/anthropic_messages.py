@@ -324,6 +324,8 @@ class AnthropicMessages(ProviderApi):
                     blocks += [{"type": "thinking", "thinking": text, "signature": ""}] if text else []
                 case CitationPart() as citation:
                     _cite(blocks, citation)
+                case TextPart(text) if blocks and text and text.isspace():  # it divides two statements with sources
+                    blocks.append({"type": "text", "text": text})
                 case part:
                     blocks += self._blocks(part, "assistant", notes)
         body = message_of(head, response.usage or Usage())

@@ -372,3 +372,14 @@ def test_sources_of_a_document_are_kept_by_the_api_that_can_find_it() -> None:
     (part,) = citations(get_api("anthropic_messages").decode_response(body))
     assert part.sources == (CitedSource("", "Rules", "Rain"),)
     assert {"citation", "document_index"} <= words(translated("anthropic_messages", body, "openai_responses")[1])
+
+
+def test_a_space_between_two_statements_with_sources_is_kept() -> None:
+    places = (("https://a.example", 0, 9), ("https://b.example", 10, 21))
+    cited = [{"url": url, "title": "t", "start_index": start, "end_index": end} for url, start, end in places]
+    annotations = [{"type": "url_citation", "url_citation": each} for each in cited]
+    message = {"content": "It rains. It is cold.", "annotations": annotations}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    answer = get_api("openai_chat").decode_response({"choices": [choice]})
+    body = get_api("anthropic_messages").encode_response(answer)
+    assert "".join(block["text"] for block in body["content"]) == "It rains. It is cold."
