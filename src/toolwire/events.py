@@ -369,6 +369,7 @@ def watch(events: Iterable[Event], argument: str, *, tool: str = "", deltas: boo
         tool: the tool whose calls count; "" for all.
         deltas: yield only new text; otherwise the text so far is copied for each yield.
     """
+    check_type("argument", argument, str, "the name of an argument")
     fields: dict[int, _Field] = {}
     texts: dict[int, str] = {}
     for event in events:

@@ -243,6 +243,10 @@ class ToolResult:
     extra: OpaquePart | None = field(default=None, repr=False, compare=False)
     files: tuple[FilePart, ...] = ()
 
+    def __post_init__(self) -> None:
+        """Raise TypeError for an error that is not text."""
+        check_type("error", self.error, (str, type(None)), "text or None (str() makes text of an exception)")
+
     @property
     def media(self) -> tuple[ImagePart | FilePart, ...]:
         """The images, followed by the files."""

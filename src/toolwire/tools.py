@@ -13,7 +13,7 @@ from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, overload
 from pydantic import BaseModel
 from typing_extensions import Unpack
 
-from toolwire._surface import check_type, wrong_type
+from toolwire._surface import check_number, check_type, wrong_type
 from toolwire.errors import DefinitionError
 from toolwire.schema.shape import Shape
 from toolwire.schema.signatures import schema_from_function, schema_from_model
@@ -72,6 +72,19 @@ class Isolation:
     file_size: int = 64 << 20
     open_files: int = 64
     processes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the limits are numbers.
+
+        Raises:
+            TypeError, ValueError: one is not, or is negative; see `check_number`.
+        """
+        check_number("seconds", self.seconds, "a number of seconds")
+        check_number("cpu_seconds", self.cpu_seconds, "a whole number of seconds", whole=True)
+        check_number("memory", self.memory, "a number of bytes", whole=True)
+        check_number("file_size", self.file_size, "a number of bytes", whole=True)
+        check_number("open_files", self.open_files, "a number of files", whole=True)
+        check_number("processes", self.processes, "a number of processes", whole=True, optional=True)
 
 
 def _no_parameters() -> dict[str, Any]:

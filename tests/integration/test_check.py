@@ -55,6 +55,7 @@ def test_a_healthy_server_passes(api: str, capsys: pytest.CaptureFixture[str]) -
     assert counts["passed"] == len(results) - counts["skipped"]
 
 
+@pytest.mark.need(39)
 @pytest.mark.parametrize("fault", [fault for fault, probe in FAULTS.items() if probe])
 def test_a_planted_fault_is_found(fault: str, capsys: pytest.CaptureFixture[str]) -> None:
     with probed("openai_chat", fault) as url:
@@ -109,7 +110,9 @@ def test_a_missing_key_is_one_line(capsys: pytest.CaptureFixture[str], monkeypat
     assert run(["check", "--api", "openai", "--model", "gpt-5-mini", "--smoke"]) == 2
     output = capsys.readouterr()
     assert output.out == ""
-    assert output.err == "toolwire: openai_chat needs a key: set OPENAI_API_KEY, or pass key=\n"
+    assert output.err == (
+        "toolwire: openai_chat needs a key: set OPENAI_API_KEY in the environment, or pass key= in a program\n"
+    )
 
 
 def test_a_server_that_cannot_be_reached_is_asked_once(capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,6 +79,8 @@ def test_parse_explains_why_a_text_is_not_a_call(tmp_path: Path) -> None:
     ):
         done = toolwire_cli("parse", "--explain", "--tools", str(tools), stdin=text)
         assert all(line in done.stdout for line in lines), done.stdout
+        assert "of all formats; --format NAME lists those of one" in done.stdout
+    assert "<tool_call>" in toolwire_cli("parse", "--explain", "--format", "hermes", stdin="Hello").stdout
     done = toolwire_cli("parse", "--explain", "--json", stdin="search(q='a')")
     explanation, response = done.stdout.splitlines()[0], done.stdout.splitlines()[1:]
     assert json.loads(explanation)["explanation"]["whole_message"] == "not tried, because no tools are known"
@@ -213,7 +215,9 @@ def test_a_grammar_is_rendered_with_what_it_cannot_express(tmp_path: Path) -> No
     assert "<tool_call>" in done.stdout
     assert "move: /properties/steps/multipleOf has no effect" in done.stderr
     assert "are for render grammar" in fails(2, "render", "definitions", str(path), "-f", "hermes", "--syntax", "gbnf")
-    assert "no tool 'other'" in fails(2, "render", "grammar", str(path), "-f", "hermes", "--tool-choice", "other")
+    assert "a tool's name (move), not 'other'" in fails(
+        2, "render", "grammar", str(path), "-f", "hermes", "--tool-choice", "other"
+    )
     assert "--constrain is auto or required" in fails(2, "ask", "x", "--constrain", "always")
 
 

@@ -15,7 +15,9 @@ import pytest
 from toolwire import (
     Agent,
     AllowedRoots,
+    ApprovalAnswer,
     Client,
+    CommandSettings,
     ConfigurationError,
     DefinitionError,
     Disclosure,
@@ -23,6 +25,7 @@ from toolwire import (
     FilePart,
     FormatNegotiator,
     ImagePart,
+    Isolation,
     Limit,
     Message,
     Policy,
@@ -36,6 +39,7 @@ from toolwire import (
     ToolExecutor,
     ToolRegistry,
     ToolResult,
+    UnknownFormat,
     attach,
     builtin_tools,
     collect,
@@ -43,6 +47,7 @@ from toolwire import (
     detect_from_template,
     get_api,
     get_format,
+    grammar,
     load_configuration,
     parse,
     present,
@@ -55,6 +60,7 @@ from toolwire import (
     render_results,
     replay,
     tool,
+    watch,
 )
 from toolwire.agent import AgentConfig, AgentTeam, Budget, DurableRuns, Hooks, Member, Prices, Summarize, load_agent
 from toolwire.mcp import McpRouter, McpServer, McpService, ToolSettings
@@ -200,7 +206,10 @@ def use(make: Callable[[], Any]) -> None:
         (lambda: Agent(backend, stock), "tools must be a ToolRegistry or a list of tools, not Tool"),
         (lambda: Agent(backend, config={}), "config must be an AgentConfig or None, not dict"),
         (lambda: Agent(backend, policy=[Rule("deny")]), "policy must be a Policy or None, not list of Rule"),
-        (lambda: Agent(backend, confirm=True), "confirm must be a function, not True"),
+        (
+            lambda: Agent(backend, confirm=True),
+            "confirm must be a function of an Approval that returns True or False, not True",
+        ),
         (lambda: Agent(backend, observers=3), "observers must be an iterable of observers, not 3"),
         (
             lambda: Agent(backend, executor=ToolExecutor(registry)),
@@ -355,6 +364,38 @@ def use(make: Callable[[], Any]) -> None:
         (lambda: attach(3), "path must be a path, not 3"),
         (lambda: profile(None), "name must be text, not None"),
         (lambda: detect_from_template(None), "template must be text, not None"),
+        (lambda: list(watch([], 3)), "argument must be the name of an argument, not 3"),
+        (
+            lambda: ToolResult("1", "stock", error=KeyError("tea")),
+            "error must be text or None (str() makes text of an exception), not KeyError",
+        ),
+        (lambda: ApprovalAnswer("no"), "approved must be True or False, not 'no'"),
+        (lambda: ApprovalAnswer(True, remember="no"), "remember must be True or False, not 'no'"),
+        (lambda: ApprovalAnswer(False, unanswered=None), "unanswered must be True or False, not None"),
+        (
+            lambda: TierGate("words"),
+            "detect must be a function of a question, such as IntentDetector(), not 'words'",
+        ),
+        (
+            lambda: Disclosure(registry, format="hermes", budget_tokens="2k"),
+            "budget_tokens must be a number of tokens, not '2k'",
+        ),
+        (lambda: Isolation(memory="512MB"), "memory must be a number of bytes, not '512MB'"),
+        (lambda: Isolation(cpu_seconds=1.5), "cpu_seconds must be a whole number of seconds, not 1.5"),
+        (lambda: Isolation(processes=True), "processes must be a number of processes or None, not True"),
+        (lambda: CommandSettings(seconds="30"), "seconds must be a number of seconds, not '30'"),
+        (
+            lambda: CommandSettings(passed_on="HOME"),
+            "passed_on must be a tuple of names, such as (\"VIRTUAL_ENV\",), not 'HOME'",
+        ),
+        (
+            lambda: Agent(backend, output_type="City"),
+            "output_type must be a type, such as City, or a JSON Schema, not 'City'",
+        ),
+        (
+            lambda: McpRouter(McpServer(name="x", command="y")),
+            "servers must be an iterable of McpServer, not McpServer",
+        ),
     ],
 )
 def test_a_wrong_type_is_named_with_its_argument(make: Callable[[], Any], message: str) -> None:
@@ -427,6 +468,22 @@ def test_a_wrong_type_is_named_with_its_argument(make: Callable[[], Any], messag
             "base_url must begin with http:// or https://, not 'host/v1'",
         ),
         (lambda: Rule("forbid"), ValueError, "effect must be 'allow', 'ask' or 'deny', not 'forbid'"),
+        (
+            lambda: api.decode_request("x"),
+            DefinitionError,
+            "a request must be a dict or an object with model_dump, not str",
+        ),
+        (
+            lambda: TextBackend(later, format="hermse"),
+            UnknownFormat,
+            "unknown wire format 'hermse'; did you mean hermes",
+        ),
+        (
+            lambda: grammar([stock], format="hermes", tool_choice="any"),
+            DefinitionError,
+            "tool_choice is auto, required, none or a tool's name (stock), not 'any'",
+        ),
+        (lambda: Isolation(seconds=-1), ValueError, "seconds must be at least 0, not -1"),
     ],
 )
 def test_a_value_that_cannot_be_used_says_what_can(

@@ -21,6 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from toolwire._surface import check_items, check_number
 from toolwire.builtin import previews
 from toolwire.builtin.shown_calls import ShownCalls, link_note
 from toolwire.errors import ToolError
@@ -70,6 +71,17 @@ class CommandSettings:
     seconds: float = DEFAULT_SECONDS
     most_seconds: float = MOST_SECONDS
     output: int = MAX_OUTPUT
+
+    def __post_init__(self) -> None:
+        """Check that the limits are numbers, and that names of variables are not one text.
+
+        Raises:
+            TypeError, ValueError: they are not; see `check_number` and `check_items`.
+        """
+        check_items("passed_on", self.passed_on, str, 'a tuple of names, such as ("VIRTUAL_ENV",)')
+        check_number("seconds", self.seconds, "a number of seconds")
+        check_number("most_seconds", self.most_seconds, "a number of seconds")
+        check_number("output", self.output, "a number of bytes", whole=True)
 
 
 class Commands:

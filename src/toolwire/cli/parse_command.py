@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -39,6 +39,9 @@ toolwire parse --explain --tools tools.json answer.txt
 `{"name", "description", "parameters"}`, or has the shape of OpenAI, Anthropic or MCP.
 
 Exit status 1: the text has a problem."""
+
+MAX_OPENERS = 20
+"""Maximum number of openers that `--explain` lists."""
 
 NO_CALL = "no tool call"
 NO_CALL_UNKNOWN = f"{NO_CALL} (calls without markers, such as bare JSON, are parsed only with --tools)"
@@ -99,10 +102,17 @@ def _explain(text: str, format: str, tools: Iterable[Any], *, json: bool) -> Non
         emit({"explanation": plain(report)})
         return
     _row("looked for", report.looked_for, "dim")
-    _row("openers", "  ".join(report.openers) or "none", "dim")
+    _row("openers", _openers(report.openers), "dim")
     _row("markers", "\n".join(report.markers) or "none", "dim")
     _row("all calls?", report.whole_message, "dim")
     _row("amid prose", "\n".join(report.amid_prose) or "no call to a known tool", "dim")
+
+
+def _openers(openers: Sequence[str]) -> str:
+    """Return the openers of one format; of all formats together only their number, because nobody reads a hundred."""
+    if len(openers) <= MAX_OPENERS:
+        return "  ".join(openers) or "none"
+    return f"{len(openers)} of all formats; --format NAME lists those of one, --json lists all"
 
 
 def _events(parser: toolwire.StreamParser, pieces: Iterable[str]) -> Iterator[Event]:

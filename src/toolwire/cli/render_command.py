@@ -47,7 +47,9 @@ class SyntaxOption(StrEnum):
 
 
 def render(
-    subject: Annotated[Subject, typer.Argument(help="The content of the file.")],
+    subject: Annotated[
+        Subject, typer.Argument(help="The content of the file; grammar: write one for the definitions in it.")
+    ],
     file: Annotated[str, typer.Argument(help="A JSON file; - is standard input.")],
     format: Annotated[str, typer.Option("--format", "-f", help="Wire format; `toolwire formats` lists them.")],
     tools: Annotated[str | None, typer.Option(help="A JSON file with the definitions of the called tools.")] = None,

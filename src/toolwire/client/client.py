@@ -458,7 +458,10 @@ class Client:
         )
         key = key.strip()
         if not key and (self._key_env or (names and self._base.startswith("https://"))):
-            raise ConfigurationError(f"{self.api.name} needs a key: set {' or '.join(names)}, or pass key=")
+            variable = " or ".join(names)
+            raise ConfigurationError(
+                f"{self.api.name} needs a key: set {variable} in the environment, or pass key= in a program"
+            )
         if not (key.isascii() and key.isprintable()):
             raise ConfigurationError("the key contains characters that no key has")
         return key

@@ -162,9 +162,9 @@ class HttpTransport:
             except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:  # nothing was sent yet
                 pause = self._retry.pause(attempt, None)
                 if pause is None:
-                    raise ProviderError(f"{request.url.host} cannot be reached: {_why(error)}") from error
+                    raise ProviderError(f"{_address(request)} cannot be reached: {_why(error)}") from error
             except httpx.RequestError as error:
-                raise ProviderError(f"{request.url.host} did not answer: {_why(error)}") from error
+                raise ProviderError(f"{_address(request)} did not answer: {_why(error)}") from error
             else:
                 if response.status_code not in self._retry.statuses:
                     return response
@@ -181,6 +181,11 @@ async def _body(response: httpx.Response) -> AsyncIterator[bytes]:
             yield piece
     except httpx.RequestError as error:
         raise ProviderError(f"the answer was cut off: {_why(error)}", status=response.status_code) from error
+
+
+def _address(request: httpx.Request) -> str:
+    """Return the host, with its port if that is not the default: several servers may run on one host."""
+    return request.url.netloc.decode("ascii", "replace")
 
 
 def _why(error: Exception) -> str:

@@ -137,5 +137,5 @@ def async_confirm(confirm: Confirm | None) -> AsyncConfirm | None:
     if confirm is None:
         return None
     if not callable(confirm):
-        raise wrong_type("confirm", confirm, "a function")
+        raise wrong_type("confirm", confirm, "a function of an Approval that returns True or False")
     return as_async(confirm)

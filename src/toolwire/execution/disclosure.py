@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from toolwire._surface import check_type
+from toolwire._surface import check_number, check_type
 from toolwire.errors import DefinitionError
 from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import ToolCall, ToolResult
@@ -100,6 +100,7 @@ class Disclosure:
         name: str = FIND_TOOLS,
     ) -> None:
         check_type("registry", registry, ToolRegistry, "a ToolRegistry")
+        check_number("budget_tokens", budget_tokens, "a number of tokens", whole=True)
         if name in registry:
             raise DefinitionError("the registry has a tool of this name; give `Disclosure` another", tool=name)
         self.name = name

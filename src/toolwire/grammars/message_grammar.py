@@ -115,7 +115,8 @@ def _chosen(
     if tool_choice in by_name:
         return [by_name[tool_choice]], "required", False
     if tool_choice not in ("auto", "required", "none"):
-        raise DefinitionError(f"there is no tool {tool_choice!r} to be called")
+        offered = ", ".join(by_name) or "no tools"
+        raise DefinitionError(f"tool_choice is auto, required, none or a tool's name ({offered}), not {tool_choice!r}")
     if tool_choice == "required" and not by_name:
         raise DefinitionError("a call is required, and there is no tool")
     return list(by_name.values()), "auto" if tool_choice == "auto" and by_name else tool_choice, parallel

@@ -96,7 +96,9 @@ class McpRouter:
             ConfigurationError: two servers have the same name.
             TypeError: a value is of another type.
         """
-        check_type("servers", servers, Iterable, "an iterable of McpServer")
+        unchecked: object = servers
+        if isinstance(unchecked, McpServer) or not isinstance(unchecked, Iterable):  # a model iterates over its fields
+            raise wrong_type("servers", unchecked, "an iterable of McpServer")
         check_items("servers", servers := list(servers), McpServer, "an iterable of McpServer")
         check_type("registry", registry, (ToolRegistry, NoneType), "a ToolRegistry or None")
         if approve is not None and approve is not True and not callable(approve):

@@ -220,6 +220,7 @@ class TextBackend:
             raise wrong_type("source", source, "a source, such as client_source(client)")
         self.model = model
         self.api = api
+        get_format(format)  # here, where a misspelt name was written, and not at the first request
         self.format = format
         self._source = source
         self._takes = _keywords(source)

@@ -89,8 +89,11 @@ class ApprovalAnswer:
         """Check that it does not contradict itself.
 
         Raises:
+            TypeError: a decision is not True or False. Most values are true, the text "no" among them.
             ValueError: an unanswered question is approved or remembered.
         """
+        for name in ("approved", "remember", "unanswered"):
+            check_type(name, getattr(self, name), bool, "True or False")
         if self.unanswered and (self.approved or self.remember):
             raise ValueError("an unanswered question is no yes, and there is nothing to remember")
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from toolwire._surface import check_type
+from toolwire._surface import check_type, wrong_type
 from toolwire.policy import intent_words
 from toolwire.text.suggest import suggests_keywords
 from toolwire.tools import TIER, Tier
@@ -336,11 +336,13 @@ class TierGate:
     sticky: bool = False
 
     def __post_init__(self) -> None:
-        """Check the tiers.
+        """Check the detector and the tiers.
 
         Raises:
-            TypeError: a tier is not a `Tier`.
+            TypeError: the detector cannot be called, or a tier is not a `Tier`.
         """
+        if not callable(self.detect):
+            raise wrong_type("detect", self.detect, "a function of a question, such as IntentDetector()")
         check_type("max_tier", self.max_tier, Tier, TIER)
         check_type("min_tier", self.min_tier, Tier, TIER)
 

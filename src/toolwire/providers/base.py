@@ -288,7 +288,7 @@ class ProviderApi(ABC):
         Raises:
             DefinitionError: the body, a message or a tool is not one that the API takes.
         """
-        data = as_dict(body)
+        data = as_dict(body, "a request must be")
         try:
             request = self.read_request(data)
         except UNREADABLE as error:

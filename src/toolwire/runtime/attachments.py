@@ -79,14 +79,14 @@ def attach(path: str | Path, *, media_type: str = "", max_bytes: int = MAX_ATTAC
     """
     check_type("path", path, (str, PathLike), "a path")
     path = Path(path)
-    media_type = media_type or media_type_of(path.name)
-    if not media_type:
-        suffix = f"the suffix {path.suffix!r}" if path.suffix else "no suffix"
-        raise DefinitionError(
-            f"{path.name} has {suffix}, which shows no media type; pass media_type=, such as 'text/plain'"
-        )
-    # One byte more than allowed shows that a file is too large, without reading all of it.
-    with path.open("rb") as file:
+    with path.open("rb") as file:  # first, because the media type of what is not a file is not the mistake
+        media_type = media_type or media_type_of(path.name)
+        if not media_type:
+            suffix = f"the suffix {path.suffix!r}" if path.suffix else "no suffix"
+            raise DefinitionError(
+                f"{path.name} has {suffix}, which shows no media type; pass media_type=, such as 'text/plain'"
+            )
+        # One byte more than allowed shows that a file is too large, without reading all of it.
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise DefinitionError(f"{path.name} has {path.stat().st_size:,} bytes; at most {max_bytes:,} can be attached")

@@ -10,6 +10,7 @@ from typing import Any, Generic, Union
 from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypeVar
 
+from toolwire._surface import wrong_type
 from toolwire.errors import DefinitionError, OutputError
 from toolwire.schema.pointer import json_pointer
 from toolwire.schema.shape import Shape
@@ -113,8 +114,11 @@ def output_type_of(annotation: Any) -> OutputType[Any]:
             or a dict, the JSON Schema. A list or tuple of types is their union.
 
     Raises:
+        TypeError: it is text, which names no type here.
         DefinitionError: it has no JSON Schema, or the schema cannot be used.
     """
+    if isinstance(annotation, str):
+        raise wrong_type("output_type", annotation, "a type, such as City, or a JSON Schema")
     if isinstance(annotation, Mapping):
         schema = dict(annotation)
         name, description = str(schema.get("title") or ""), str(schema.get("description") or "")

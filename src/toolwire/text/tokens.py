@@ -82,5 +82,6 @@ def count_tokens(text: str, tokenizer: Tokenizer | None = None) -> TokenCount:
     elif callable(tokenizer):
         encoded = tokenizer(text)
     else:
-        raise ConfigurationError(f"a {type(tokenizer).__name__} is not a tokenizer: it needs encode(text)")
+        expected = "tokenizer must be a function, or an object with encode(text)"
+        raise ConfigurationError(f"{expected}, not {type(tokenizer).__name__}")
     return TokenCount(len(encoded) if isinstance(encoded, Sized) else int(encoded), estimated=False, by=str(by))

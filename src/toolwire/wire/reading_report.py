@@ -50,7 +50,7 @@ def report_reading(text: str, formats: Sequence[WireFormat], tools: Mapping[str,
     """
     dialects = ", ".join(dialect.name for dialect in DIALECTS)
     looked_for = f"markers of {_some([wire.name for wire in formats])}"
-    looked_for += f"; {dialects} for {len(tools)} known tools" if tools else "; no dialects, because no tools are known"
+    looked_for += f"; {dialects} for {_counted(tools)}" if tools else "; no dialects, because no tools are known"
     owners = _owners(formats)
     openers = sorted({opener.strip() for opener in owners})
     return ReadingReport(
@@ -85,6 +85,10 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST]) + more
 
 
+def _counted(tools: Mapping[str, ToolDefinition]) -> str:
+    return f"the known tool {next(iter(tools))}" if len(tools) == 1 else f"{len(tools)} known tools"
+
+
 def _listed(calls: Iterable[ReadCall]) -> str:
     return ", ".join(f"{call.name} ({call.dialect})" for call in calls)
 
@@ -110,7 +114,11 @@ def _whole_message(text: str, tools: Mapping[str, ToolDefinition]) -> str:
 def _amid_prose(text: str, tools: Mapping[str, ToolDefinition]) -> list[str]:
     places: list[str] = []
     for place in find_calls(text, KnownTools(tools)) if tools else ():
-        why = f"only mentioned, because the text says {place.doubt!r}" if place.doubt else "meant"
+        why = (
+            f"only mentioned, because the text says {place.doubt!r}"
+            if place.doubt
+            else 'would be a call with fallback="embedded"'
+        )
         places.append(f"{_listed(place.calls)} at {place.start}: {why}")
         if len(places) == _MOST:
             break

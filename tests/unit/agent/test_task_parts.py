@@ -183,6 +183,13 @@ def test_unknown_types_and_large_files_are_not_attached(tmp_path: Path) -> None:
         attach(tmp_path / "b.pdf")
 
 
+def test_a_folder_or_a_missing_file_is_not_reported_as_an_unknown_media_type(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError):
+        attach(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        attach(tmp_path / "report")
+
+
 def test_files_are_brought_into_one_form() -> None:
     assert FilePart(url="data:application/pdf;base64,AAAA") == FilePart("AAAA", "application/pdf")
     assert FilePart("AAAA", "audio/MP3; rate=1").media_type == "audio/mpeg"

@@ -676,7 +676,10 @@ class Hook:
     ("make", "said"),
     [
         (lambda: ToolExecutor(ToolRegistry(), policy={}), "policy must be a Policy or None (PolicyTable"),  # type: ignore[arg-type]
-        (lambda: ToolExecutor(ToolRegistry(), confirm=True), "confirm must be a function, not True"),  # type: ignore[arg-type]
+        (
+            lambda: ToolExecutor(ToolRegistry(), confirm=True),
+            "confirm must be a function of an Approval that returns True or False, not True",
+        ),  # type: ignore[arg-type]
         (lambda: Session(tier="RUN"), "tier must be a Tier, such as Tier.RUN, not 'RUN'"),  # type: ignore[arg-type]
         (lambda: ToolCall("a", '{"b": 1}'), "arguments must be a dict of JSON values (json.loads"),  # type: ignore[arg-type]
     ],

@@ -134,7 +134,7 @@ def test_only_yes_is_yes(answer: Any) -> None:
 def test_only_a_no_that_somebody_said_is_remembered() -> None:
     said = [
         ApprovalAnswer(False, unanswered=True),
-        ApprovalAnswer(False, "", "too long", unanswered=True),
+        ApprovalAnswer(False, reason="too long", unanswered=True),
         ApprovalAnswer(False),
     ]
     answers = iter(said)

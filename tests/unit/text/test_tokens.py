@@ -48,5 +48,7 @@ def test_any_kind_of_tokenizer_is_accepted(tokenizer: object, expected: TokenCou
 
 
 def test_an_object_that_is_not_a_tokenizer_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="int is not a tokenizer"):
+    with pytest.raises(
+        ConfigurationError, match=r"tokenizer must be a function, or an object with encode\(text\), not int"
+    ):
         count_tokens("a", 5)

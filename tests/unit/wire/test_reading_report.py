@@ -71,14 +71,17 @@ def test_a_message_is_nothing_but_calls_or_the_report_says_where_it_stops_being_
 @pytest.mark.parametrize(
     ("text", "places"),
     [
-        ('Now I call get_weather(city="a").', ["get_weather (python_calls) at 11: meant"]),
+        (
+            'Now I call get_weather(city="a").',
+            ['get_weather (python_calls) at 11: would be a call with fallback="embedded"'],
+        ),
         (
             'For example, get_weather(city="a").',
             ["get_weather (python_calls) at 13: only mentioned, because the text says 'example'"],
         ),
         (
             "get_weather(city='a'). " * 7,
-            [f"get_weather (python_calls) at {at * 23}: meant" for at in range(5)],
+            [f'get_weather (python_calls) at {at * 23}: would be a call with fallback="embedded"' for at in range(5)],
         ),
         ("Nothing.", []),
     ],
