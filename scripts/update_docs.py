@@ -386,10 +386,10 @@ def _code(text: str) -> str:
 
 
 def _apis() -> str:
-    groups: dict[type, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for api in APIS:
-        groups.setdefault(type(api), []).append(f"`{api.name}`")
-    rows = ((", ".join(names), _first_sentence(kind)) for kind, names in groups.items())
+        groups.setdefault(_first_sentence(type(api)), []).append(f"`{api.name}`")
+    rows = ((", ".join(names), description) for description, names in groups.items())
     return _table(("API", "description"), rows)
 
 

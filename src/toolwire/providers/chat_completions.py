@@ -1,4 +1,4 @@
-"""Chat Completions: the shape that OpenAI began and most others took over, each with facts of its own.
+"""Chat Completions: the shape that OpenAI began and most others took over, each with differences of its own.
 
 Arguments are JSON text; results have no flag for errors.
 """
