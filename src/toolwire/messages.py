@@ -127,9 +127,12 @@ def _normalize(part: ImagePart | FilePart) -> None:
 
     Raises:
         TypeError: the data is not text, or the URL is not.
+        ValueError: there is neither data nor a URL, nor a member of an API that refers to the content.
     """
     check_type("data", part.data, str, "text in base64")
     check_type("url", part.url, str, "text")
+    if not (part.data or part.url or part.extra):
+        raise ValueError(f"an empty {type(part).__name__} shows a model nothing: give it data or url")
     head, _, data = part.url.partition(",")
     if not part.data and data and head.startswith("data:") and head.endswith(";base64"):
         object.__setattr__(part, "data", data)
@@ -158,6 +161,7 @@ class ImagePart:
 
         Raises:
             TypeError: the data is not text, or the URL is not.
+            ValueError: there is neither data nor a URL.
         """
         _normalize(self)
 
@@ -196,6 +200,7 @@ class FilePart:
 
         Raises:
             TypeError: the data, the URL or the name is not text.
+            ValueError: there is neither data nor a URL.
         """
         check_type("name", self.name, str, "text")
         _normalize(self)

@@ -15,14 +15,10 @@ def task_message(task: Content) -> Message:
 
     Raises:
         TypeError: the task is neither text nor a list of text and parts, or the list is empty.
-        ValueError: an image or a file has neither data nor an address.
     """
     parts = (task,) if isinstance(task, str) else tuple(task) if isinstance(task, Sequence) else ()
     if not parts or not all(isinstance(part, _TASK_PARTS) for part in parts):
         raise wrong_type("task", task, "text, or a list of text, images and files")
-    for part in parts:
-        if isinstance(part, ImagePart | FilePart) and not (part.data or part.url or part.extra):
-            raise ValueError(f"task contains an empty {type(part).__name__}: give it data or url")
     return Message("user", parts)
 
 

@@ -298,7 +298,7 @@ def _resource_part(resource: Any) -> ImagePart | FilePart | None:
 def _image(data: str, kind: str) -> ImagePart | None:
     """Return an image; None if the data or its media type cannot be one."""
     kind = _plain(kind)
-    return ImagePart(data, kind) if _IMAGE.fullmatch(kind) and _is_base64(data) else None
+    return ImagePart(data, kind) if _IMAGE.fullmatch(kind) and data and _is_base64(data) else None
 
 
 def _sound(data: str, kind: str) -> FilePart | None:

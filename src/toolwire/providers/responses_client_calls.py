@@ -42,8 +42,8 @@ class OpenAIToolCall:
 
 
 def _screenshot(result: ToolResult) -> Json:
-    image = next(iter(result.images), ImagePart(url=result.text))
-    return {"output": {"type": "computer_screenshot", "image_url": image.as_url}}
+    url = result.images[0].as_url if result.images else result.text
+    return {"output": {"type": "computer_screenshot", "image_url": url}}
 
 
 def _shell(result: ToolResult) -> Json:

@@ -74,7 +74,7 @@ def attach(path: str | Path, *, media_type: str = "", max_bytes: int = MAX_ATTAC
         An `ImagePart` for an image, and a `FilePart` for any other file.
 
     Raises:
-        DefinitionError: the media type is unknown, or the file is too large.
+        DefinitionError: the media type is unknown, or the file is empty or too large.
         OSError: the file cannot be read.
     """
     check_type("path", path, (str, PathLike), "a path")
@@ -90,6 +90,8 @@ def attach(path: str | Path, *, media_type: str = "", max_bytes: int = MAX_ATTAC
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise DefinitionError(f"{path.name} has {path.stat().st_size:,} bytes; at most {max_bytes:,} can be attached")
+    if not content:
+        raise DefinitionError(f"{path.name} is empty, so there is nothing to attach")
     data = base64.b64encode(content).decode("ascii")
     if media_type.startswith("image/"):
         return ImagePart(data, media_type)

@@ -44,7 +44,10 @@ values = st.recursive(
 objects = st.dictionaries(st.sampled_from(["is", "at", "call", "text"]) | texts, values, max_size=3)
 opaque = st.builds(OpaquePart, objects, texts)
 extras = st.none() | opaque
-images = st.builds(ImagePart, texts, texts, st.sampled_from(["", "data:image/png;base64,AAAA", "a"]), extra=extras)
+images = st.one_of(
+    st.builds(ImagePart, texts, texts, st.sampled_from(["data:image/png;base64,AAAA", "a"]), extra=extras),
+    st.builds(ImagePart, texts.filter(bool), texts, extra=extras),
+)
 calls = st.builds(
     ToolCall,
     texts,

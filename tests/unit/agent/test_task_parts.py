@@ -194,7 +194,7 @@ def test_files_are_brought_into_one_form() -> None:
     assert FilePart(url="data:application/pdf;base64,AAAA") == FilePart("AAAA", "application/pdf")
     assert FilePart("AAAA", "audio/MP3; rate=1").media_type == "audio/mpeg"
     assert (REPORT.media_type, REPORT.kind) == ("application/pdf", "document")
-    assert [FilePart("", kind).kind for kind in ("audio/wav", "video/mp4", "")] == ["audio", "video", "document"]
+    assert [FilePart("AA==", kind).kind for kind in ("audio/wav", "video/mp4", "")] == ["audio", "video", "document"]
     assert (NOTES.text, REPORT.text, FilePart("/w==", "text/plain").text) == ("Snow: 3 cm", None, None)
     with pytest.raises(TypeError, match="name must be text"):
         FilePart(name=3)  # type: ignore[arg-type]

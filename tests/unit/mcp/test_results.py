@@ -205,6 +205,7 @@ def resource(**more: Any) -> dict[str, Any]:
         (result(IMAGE, structuredContent={"k": 1}), {"k": 1}, 1),
         (result({**IMAGE, "mimeType": "text/html"}), "[an image that cannot be shown: text/html, 3 bytes]", 0),
         (result({**IMAGE, "data": "no base64"}), "[an image that cannot be shown: image/png, 6 bytes]", 0),
+        (result({**IMAGE, "data": ""}), "[an image that cannot be shown: image/png, 0 bytes]", 0),
         (result({**IMAGE, "mimeType": "IMAGE/PNG; q=1"}), None, 1),
         (result(resource(text="inside")), "[resource test://a b (text/plain)]\ninside", 0),
         (result(resource(blob="no base64")), "[resource test://a b (text/plain), not shown: 6 bytes]", 0),

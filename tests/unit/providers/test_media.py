@@ -6,7 +6,19 @@ from typing import Any
 
 import pytest
 
-from toolwire import FilePart, ImagePart, Message, Notes, OpaquePart, TextPart, ToolCall, ToolResult, apis, get_api
+from toolwire import (
+    DefinitionError,
+    FilePart,
+    ImagePart,
+    Message,
+    Notes,
+    OpaquePart,
+    TextPart,
+    ToolCall,
+    ToolResult,
+    apis,
+    get_api,
+)
 
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n...").decode()
 PAGES = base64.b64encode(b"%PDF-1.7 ...").decode()
@@ -250,3 +262,25 @@ def test_a_result_without_a_call_becomes_a_message_with_its_media() -> None:
     body = get_api("anthropic_messages").encode_request([Message("user", "Hi."), Message("tool", (stray,))])
     assert "Result of look:" in json.dumps(body)
     assert body["messages"][-1]["content"][-1]["type"] == "document"
+
+
+EMPTY_IMAGES = {
+    "openai_chat": {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": ""}}]}]},
+    "openai_responses": {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": ""}]}]},
+    "anthropic_messages": {
+        "messages": [
+            {
+                "role": "user",
+                "content": [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": ""}}],
+            }
+        ]
+    },
+    "ollama": {"messages": [{"role": "user", "content": "Look!", "images": [""]}]},
+    "mistral": {"messages": [{"role": "user", "content": [{"type": "document_url", "document_url": ""}]}]},
+}
+
+
+@pytest.mark.parametrize("api", EMPTY_IMAGES)
+def test_an_empty_image_or_document_is_refused(api: str) -> None:
+    with pytest.raises(DefinitionError, match=r"not a request of .*an empty (Image|File)Part shows a model nothing"):
+        get_api(api).decode_request(EMPTY_IMAGES[api])

@@ -109,6 +109,7 @@ def test_results_of_an_agent() -> None:
         "output": "no such file",
     }
     assert written("local_shell", ToolResult("c1", "local_shell", "a"))["output"] == "a"
+    assert written("computer", ToolResult("c1", "computer", ""))["output"]["image_url"] == ""
     tools = [{"type": "function", "name": "rain"}]
     assert written("tool_search", ToolResult("c1", "tool_search", tools))["tools"] == tools
 
