@@ -192,7 +192,7 @@ def test_a_required_call_has_to_succeed(root: Path, capsys: pytest.CaptureFixtur
     assert "(1 failed or were denied), so the answer is not based on" in capsys.readouterr().err
 
 
-def test_a_call_that_only_ends_the_turn_looks_nothing_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_call_that_ends_the_turn_is_a_required_call(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
         'import toolwire\n\n\n@toolwire.tool(ends_turn=True)\ndef done(text: str) -> str:\n    """End."""\n'
         "    return text\n"
@@ -200,7 +200,7 @@ def test_a_call_that_only_ends_the_turn_looks_nothing_up(tmp_path: Path, capsys:
     options = ["ask", "Well?", "--tools", str(tmp_path / "own.py")]
     with scripted(calling(ToolCall("done", {"text": "yes"}, "1"))) as model:
         assert run([*options, *model.options]) == 0
-        assert run([*options, "--require-tool-call", *model.options]) == 1
+        assert run([*options, "--require-tool-call", *model.options]) == 0, "its result is the answer"
 
 
 @pytest.mark.mission("C41")
@@ -364,6 +364,7 @@ def test_a_file_that_the_model_does_not_take_is_named(root: Path, capsys: pytest
         ("gone.xyz", "gone.xyz: No such file or directory"),
         ("a.xyz", "a.xyz: its suffix shows no media type; known are aac, avi,"),
         ("folder.pdf", "folder.pdf: Is a directory"),
+        ("empty.pdf", "empty.pdf is empty, so there is nothing to attach"),
         ("large.pdf", "large.pdf has 20,000,001 bytes; at most 20,000,000 can be attached"),
         ("https://x.test/file", "https://x.test/file: its suffix shows no media type"),
     ],
@@ -373,6 +374,7 @@ def test_a_file_that_cannot_be_attached_is_bad_input(
 ) -> None:
     monkeypatch.chdir(root)
     (root / "a.xyz").touch()
+    (root / "empty.pdf").touch()
     (root / "folder.pdf").mkdir()
     with (root / "large.pdf").open("wb") as file:
         file.truncate(20_000_001)

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from toolwire.agent.hooks import TurnInfo
-from toolwire.agent.recovery import OFFENCE
+from toolwire.agent.recovery import HIDDEN, OFFENCE, Fault
 from toolwire.errors import RenderError
-from toolwire.messages import ParsedResponse, ToolCall
+from toolwire.messages import Message, ParsedResponse, ToolCall
+from toolwire.providers.request import result_texts
 from toolwire.text.suggest import closest
 from toolwire.wire.format_registry import get_format
 from toolwire.wire.prompts import render_calls
@@ -47,15 +48,27 @@ def call_text(call: ToolCall, turn: TurnInfo) -> str:
     return text if 0 < len(text) <= 2 * OFFENCE else call_example(get_format(turn.format), tools[call.name], tools)
 
 
-def fenced_call_text(response: ParsedResponse, turn: TurnInfo, results: Iterable[str]) -> str:
-    """Return a call that an answer shows in a code fence among prose, as the model should write it; "" without one.
+class FencedCalls:
+    """Finds a call that an answer shows in a code fence among prose.
 
-    Small models write calls like this: "I will call the tool:", the call as JSON, and the result they expect.
-
-    Args:
-        response: the answer.
-        turn: the turn to which it belongs.
-        results: the results in the conversation; a call that the answer only quotes from one is none.
+    Small models write calls like this: "I will call the tool:", the call as JSON, and the result they expect. It is
+    reported once in a run, since it may be meant as an illustration.
     """
-    calls = parse(response.content, format=_FENCED, tools=turn.tools, results=results).tool_calls
-    return call_text(calls[0], turn) if calls else ""
+
+    def __init__(self) -> None:
+        self._reported = False
+
+    def faults(self, response: ParsedResponse, turn: TurnInfo, messages: Iterable[Message]) -> list[Fault]:
+        """Return the fault that a call in a fence does not run, with the call as the model should write it.
+
+        Args:
+            response: the answer.
+            turn: the turn to which it belongs.
+            messages: the conversation; a call that the answer only quotes from a result in it does not count.
+        """
+        if self._reported or not turn.format or response.all_calls:
+            return []
+        results = result_texts(messages)
+        calls = parse(response.content, format=_FENCED, tools=turn.tools, results=results).tool_calls
+        self._reported = bool(calls)
+        return [Fault("malformed", "", f"{HIDDEN} Like this:\n{call_text(calls[0], turn)}")] if calls else []

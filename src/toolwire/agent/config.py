@@ -50,7 +50,8 @@ class AgentConfig:
             for tools on demand.
         budget: what a run may use.
         require_tool_call: whether the answers must call tools: until a call has succeeded, so that the last answer
-            rests on its result. If some tools end the turn, every answer must call one, and the run ends with those.
+            rests on its result; see `RunEnded.has_result`. If some tools end the turn, every answer must call a tool,
+            and the run ends with one of those, at the earliest with the first call: its result is the answer.
         silence: maximum number of seconds between two events of an answer before it counts as broken off; None for no
             maximum.
         answer_seconds: maximum number of seconds for one answer; None for no maximum.

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from toolwire.agent.budget import BudgetUsedUp, RunLimits
-from toolwire.agent.call_examples import call_examples, fenced_call_text
+from toolwire.agent.call_examples import FencedCalls, call_examples
 from toolwire.agent.compaction import compact
 from toolwire.agent.deferral import Deferral
 from toolwire.agent.history import answer_parts, answer_text, called_tools
@@ -23,7 +23,7 @@ from toolwire.agent.model_turn import ModelTurn
 from toolwire.agent.output import AcceptedOutput, RunOutput, check_no_tool
 from toolwire.agent.pending import PendingApprovals
 from toolwire.agent.prices import check_prices
-from toolwire.agent.recovery import HIDDEN, REPEATED, Breaker, Fault, Repeats, advice, call_fault, faults_of
+from toolwire.agent.recovery import REPEATED, Breaker, Fault, Repeats, advice, call_fault, faults_of
 from toolwire.agent.run_context import AgentParts, RunContext, RunOptions
 from toolwire.agent.run_events import (
     AgentChanged,
@@ -47,7 +47,6 @@ from toolwire.policy.approval import Approval
 from toolwire.policy.intent import Intent
 from toolwire.policy.session import Session
 from toolwire.providers.output_request import FINAL_ANSWER
-from toolwire.providers.request import result_texts
 from toolwire.telemetry.coached_backend import CoachedBackend
 from toolwire.telemetry.records import EndRecord
 from toolwire.telemetry.run_observer import RunObserver
@@ -59,6 +58,7 @@ MAX_HANDOVERS = 8
 """Maximum number of hand-offs in a run."""
 ONE_HANDOVER = "The conversation can be handed over to one agent only, and your first call does that."
 NO_HANDOVER = f"This conversation was handed over {MAX_HANDOVERS} times already: answer yourself."
+TOO_EARLY = "No tool call has succeeded yet. Call a tool first, and give your final answer after its result."
 ALL_TOOLS = Intent(Tier.RUN, why="this agent offers all its tools in every task")
 
 
@@ -138,9 +138,9 @@ class Run:
         self._history: Sequence[Message] = ()
         self._note = ""  # an instruction for the next prompt alone
         self._repetition = ""  # why the next round is the last, if the calls repeat themselves
-        self._fence_explained = False
+        self._fenced_calls = FencedCalls()
         self._invalid_outputs = 0
-        self._has_result = False  # whether a call has succeeded, other than a hand-off
+        self._has_result = False  # whether a call of a tool has succeeded; see `RunEnded.has_result`
 
     def _use(self, agent: AgentParts) -> None:
         """Let an agent work on the conversation: with its settings, model and tools, by its policy."""
@@ -328,9 +328,11 @@ class Run:
         untrusted = self._context.session.untrusted if recorded is None else recorded.untrusted
         text = answer_text(response, turn.format)
         output, request = self._context.output, self._model_turn.output
-        accepted, invalid = (None, []) if output is None or request is None else output.judge(response, text, request)
+        accepted, invalid = None, []
+        if output is not None and request is not None and not self._lacks_result():
+            accepted, invalid = output.judge(response, text, request)
         faults = faults_of(response, require_call=turn.must_call)
-        faults = [] if accepted is not None else faults or self._fenced_call(response, turn) or invalid
+        faults = [] if accepted else faults or self._fenced_calls.faults(response, turn, self._messages) or invalid
         self._context.observer.add_faults(fault.kind for fault in faults)
         return _Answer(turn, response, text, faults, untrusted, accepted)
 
@@ -353,23 +355,17 @@ class Run:
         # The run continues with what a later process would read, so that both have the same conversation.
         return (await self._recorder.record_answer(turn.round, answer)).response, turn
 
-    def _fenced_call(self, response: ParsedResponse, turn: TurnInfo) -> list[Fault]:
-        """Find a call in a code fence among prose. Reported once in a run, since it may be meant as an illustration."""
-        if self._fence_explained or not turn.format or response.all_calls:
-            return []
-        text = fenced_call_text(response, turn, result_texts(self._messages))
-        self._fence_explained = bool(text)
-        return [Fault("malformed", "", f"{HIDDEN} Like this:\n{text}")] if text else []
-
     async def _run_calls(self, answer: _Answer) -> list[Outcome]:
         calls, handoffs = answer.response.all_calls, self._agent.handoffs
         transfers = [at for at, call in enumerate(calls) if call.name in handoffs]
         refused = transfers[1:] if self._handovers < MAX_HANDOVERS else transfers
-        reason = ONE_HANDOVER if self._handovers < MAX_HANDOVERS else NO_HANDOVER
+        refusals = dict.fromkeys(refused, ONE_HANDOVER if self._handovers < MAX_HANDOVERS else NO_HANDOVER)
+        if self._lacks_result() and self._context.output is not None:
+            refusals |= {at: TOO_EARLY for at, call in enumerate(calls) if call.name == FINAL_ANSWER}
         return await self._tool_calls.run(
             calls,
             answer.turn,
-            refusals=dict.fromkeys(refused, reason),
+            refusals=refusals,
             untrusted=answer.untrusted,
             recorder=self._recorder,
             before_first=self._catch_up,
@@ -381,7 +377,7 @@ class Run:
         if parts:
             self._messages.append(Message("assistant", parts))
         succeeded = {outcome.call.name for outcome in outcomes if outcome.result.success}
-        self._has_result = self._has_result or not succeeded <= self._agent.handoffs.keys()
+        self._has_result = self._has_result or not succeeded <= {*self._agent.handoffs, FINAL_ANSWER}
         if outcomes:
             self._messages.append(Message("tool", tuple(outcome.result for outcome in outcomes)))
 
@@ -447,11 +443,14 @@ class Run:
 
     def _must_call(self) -> bool:
         """Return whether the next answer must call a tool."""
-        if not self._context.config.require_tool_call:
-            return False
-        return not self._has_result or any(
-            self._registry.lookup(tool.name).behavior.ends_turn for tool in self._registry.definitions()
+        return self._context.config.require_tool_call and (
+            not self._has_result
+            or any(self._registry.lookup(tool.name).behavior.ends_turn for tool in self._registry.definitions())
         )
+
+    def _lacks_result(self) -> bool:
+        """Return whether a call that the agent requires is still missing, so that no output can be accepted."""
+        return self._context.config.require_tool_call and not self._has_result
 
     def _ends_run(self, outcome: Outcome) -> bool:
         if outcome.issue is not None or not outcome.result.success or outcome.call.name not in self._registry:
@@ -494,4 +493,5 @@ class Run:
             None if output is None else output.value,
             pending,
             self._context.config.name,
+            self._has_result,
         )

@@ -77,10 +77,17 @@ class RunOutput:
         added = request.tool
         return self._offered.get(lambda: (*tools, added), (tools,))
 
-    def outcome(self, call: ToolCall) -> Outcome | None:
-        """Return the outcome of a call that gives the output; None for a call of another tool."""
+    def outcome(self, call: ToolCall, refusal: str = "") -> Outcome | None:
+        """Return the outcome of a call that gives the output; None for a call of another tool.
+
+        Args:
+            call: the call.
+            refusal: why the output cannot be accepted; "" if it can.
+        """
         if call.name != FINAL_ANSWER:
             return None
+        if refusal:
+            return Outcome(call, ToolResult(call.id, call.name, error=refusal), Issue("denied", refusal))
         try:
             self._type.read(call.arguments)
         except OutputError as error:

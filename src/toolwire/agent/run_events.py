@@ -241,6 +241,8 @@ class RunEnded:
         output: the validated value of the agent's output type; None without one, or if the run ended without a value.
         pending: what waits for an approval, to be resumed with `Agent.resume`; None for another reason than "pending".
         agent: name of the agent that worked at the end; another one than at the beginning after a hand-off.
+        has_result: whether a call of a tool succeeded, which is what `require_tool_call` requires. A tool that ends the
+            turn counts, since its result is the answer. A hand-off does not, nor does the tool of a structured output.
     """
 
     reason: EndReason
@@ -255,6 +257,7 @@ class RunEnded:
     output: Any = field(default=None, metadata={RECORDED: False})  # of any type, and made of the answer
     pending: PendingApprovals | None = None
     agent: str = ""
+    has_result: bool = False
 
     @property
     def good(self) -> bool:

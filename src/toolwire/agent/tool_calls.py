@@ -101,7 +101,7 @@ class ToolCallRunner:
         outcomes: dict[int, Outcome] = {}
         pending: dict[int, _PendingCall] = {}
         for at, call in enumerate(calls):
-            if (output := self._output(call)) is not None:
+            if (output := self._output(call, refusals.get(at, ""))) is not None:
                 outcomes[at] = output
                 continue
             earlier = limits.spending.calls
@@ -123,13 +123,13 @@ class ToolCallRunner:
             outcomes |= {at: task.result() for at, task in tasks.items()}
         return [outcomes[at] for at in range(len(calls))]
 
-    def _output(self, call: ToolCall) -> Outcome | None:
+    def _output(self, call: ToolCall, refusal: str) -> Outcome | None:
         """Return the outcome of a call that gives the output of the run, where nothing runs; None for other calls.
 
-        It is not recorded: it depends on the recorded answer alone.
+        It is not recorded: it depends on recorded answers and outcomes alone.
         """
         output = self._context.output
-        outcome = None if output is None else output.outcome(call)
+        outcome = None if output is None else output.outcome(call, refusal)
         if outcome is not None:
             self._context.emit(ToolFinished(outcome, 0.0))
         return outcome

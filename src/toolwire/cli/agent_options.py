@@ -19,7 +19,7 @@ RequireToolCall = Annotated[
     bool,
     typer.Option(
         "--require-tool-call",
-        help="Exit with status 1 unless a tool call succeeded that does more than end the turn.",
+        help="Exit with status 1 unless a tool call succeeded. A hand-off to another agent does not count.",
     ),
 ]
 """The option of `ask` and `chat`."""

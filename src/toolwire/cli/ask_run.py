@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from toolwire.agent.run_events import AgentEvent, RunEnded, ToolFinished
 from toolwire.cli.agent_options import AgentOptions
@@ -16,6 +16,8 @@ from toolwire.cli.open_agent import OpenAgent, open_from_options
 from toolwire.cli.small_model_prompts import SYSTEM
 from toolwire.messages import Content
 
+RULE = "the agent's require_tool_call"
+
 
 @dataclass(slots=True)
 class RunOutcome:
@@ -25,35 +27,28 @@ class RunOutcome:
         tools: whether the agent has tools.
         required: whether the agent's settings require a tool call.
         end: the end of the run.
-        succeeded: names of the tools whose calls ran and succeeded.
-        looked_up: whether one of them did more than end the turn.
         failed: number of calls that were refused, denied, or failed.
     """
 
     tools: bool = False
     required: bool = False
     end: RunEnded | None = None
-    succeeded: set[str] = field(default_factory=set)
-    looked_up: bool = False
     failed: int = 0
 
-    def add(self, event: AgentEvent, ends: TurnEnders) -> None:
-        """Count a call that has ended, and keep the end of the run."""
+    def add(self, event: AgentEvent) -> None:
+        """Count a call that has failed, and keep the end of the run."""
         match event:
-            case ToolFinished(outcome) if outcome.issue is None and outcome.result.success:
-                self.succeeded.add(outcome.call.name)
-                self.looked_up = self.looked_up or not ends(outcome.call.name)
-            case ToolFinished():
+            case ToolFinished(outcome) if outcome.issue is not None or not outcome.result.success:
                 self.failed += 1
             case RunEnded():
                 self.end = event
             case _:
-                pass  # no call, and not the end
+                pass  # neither a failed call nor the end
 
     @property
     def without_call(self) -> str:
         """That no call succeeded, as the beginning of a message; "" if one did."""
-        if self.succeeded:
+        if self.end is not None and self.end.has_result:
             return ""
         return f"no tool call succeeded ({self.failed} failed or were denied)" if self.failed else "no tool was run"
 
@@ -61,14 +56,11 @@ class RunOutcome:
         """Return that a required call is missing, for the user; "" if none is.
 
         Args:
-            required: whether the user asked for a call that does more than end the turn.
+            required: whether the user asked for one.
         """
-        if required and not self.looked_up:
-            why = self.without_call or "no tool was run but one that ends the turn"
-            return f"{why}, and --require-tool-call asks for one"
-        if self.required and self.without_call:
-            return f"{self.without_call}, and the agent's require_tool_call asks for one"
-        return ""
+        if not self.without_call or not (required or self.required):
+            return ""
+        return f"{self.without_call}, and {'--require-tool-call' if required else RULE} asks for one"
 
 
 async def ask_and_show(question: str, options: AgentOptions, *, json: bool) -> RunOutcome:
@@ -78,17 +70,16 @@ async def ask_and_show(question: str, options: AgentOptions, *, json: bool) -> R
     prompt = OrderedPrompt(ApprovalPrompt(approve=options.yes, remember=True))
     async with open_from_options(options, prompt, SYSTEM) as opened_agent:
         agent = opened_agent.agent
-        ends = turn_enders(opened_agent)
         outcome = RunOutcome(tools=bool(len(agent.registry)), required=agent.config.require_tool_call)
         if not outcome.tools:
             say("toolwire: no --root and no --tools, so the model cannot look anything up", "yellow")
         if opened_agent.local and not console(stderr=True).is_terminal:
             say("toolwire: the model reads the prompt; on a small machine this takes up to a minute")
-        printer = EventPrinter(trace=options.trace, ends=ends)
+        printer = EventPrinter(trace=options.trace, ends=turn_enders(opened_agent))
         run = opened_agent.runner.run(task, conversation=conversation)
         async with aclosing(run) as events:
             async for event in events:
-                outcome.add(event, ends)
+                outcome.add(event)
                 if json:
                     emit_event(event)
                 elif not (isinstance(event, RunEnded) and event.reason == "error"):

@@ -43,7 +43,7 @@ async def converse_with_agent(options: AgentOptions, file: str, *, require_tool_
     Args:
         options: name the agent, and perhaps a stored session.
         file: path of the conversation to continue; "" for a new one, or that of the session.
-        require_tool_call: whether an answer counts only if a tool call succeeded that does more than end the turn.
+        require_tool_call: whether an answer counts only if a tool call succeeded; see `RunEnded.has_result`.
     """
     attached = read_attachments(options.attach)
     session = NamedSession(options.session) if options.session is not None else None
@@ -87,7 +87,7 @@ class Chat:
     Attributes:
         attached: images and files that the next message will contain.
         all_answered: whether every message has been answered so far.
-        require_tool_call: whether an answer counts only if a tool call succeeded that does more than end the turn.
+        require_tool_call: whether an answer counts only if a tool call succeeded; see `RunEnded.has_result`.
     """
 
     def __init__(
@@ -253,9 +253,9 @@ class Chat:
     def _outcome(self) -> RunOutcome:
         """Return the outcome of the last answer."""
         agent = self._agent.agent
-        outcome, ends = RunOutcome(bool(len(agent.registry)), agent.config.require_tool_call), turn_enders(self._agent)
+        outcome = RunOutcome(bool(len(agent.registry)), agent.config.require_tool_call)
         for event in self._events:
-            outcome.add(event, ends)
+            outcome.add(event)
         return outcome
 
     def _autosave(self) -> None:

@@ -164,7 +164,7 @@ def test_an_answer_that_rests_on_a_result_ends_the_run() -> None:
     failing, adding = calling(ToolCall("add", {"a": 1}, "1")), calling(ToolCall("add", {"a": 1, "b": 1}, "2"))
     backend = ScriptedBackend([failing, ParsedResponse("prose"), adding, ParsedResponse("2")])
     _, end = run(Agent(backend, [add], AgentConfig(require_tool_call=True)))
-    assert (end.reason, end.answer, end.rounds) == ("answered", "2", 4)
+    assert (end.reason, end.answer, end.rounds, end.has_result) == ("answered", "2", 4, True)
     assert [request.tool_choice.mode for request in backend.requests] == ["required", "required", "required", "auto"]
 
 
@@ -295,6 +295,7 @@ def test_tool_that_ends_the_turn_ends_the_run() -> None:
     agent = Agent(backend, [add, *ending_tools()], AgentConfig(require_tool_call=True))
     _, end = run(agent)
     assert (end.reason, end.answer, end.detail, end.rounds) == ("finished", "all done", "task_completion", 2)
+    assert end.has_result, "the result of the tool that ends the turn is the answer"
     adding = calling(ToolCall("add", {"a": 1, "b": 1}, "2"))
     backend = ScriptedBackend([adding, ParsedResponse("prose"), finish])
     _, end = run(Agent(backend, [add, *ending_tools()], AgentConfig(require_tool_call=True)))

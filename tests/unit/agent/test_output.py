@@ -36,6 +36,7 @@ from toolwire import (
     tool,
 )
 from toolwire.agent import AgentConfig, AgentEvent, AgentTeam, Budget, Member, PartialOutput, RunEnded, ToolFinished
+from toolwire.agent.loop import TOO_EARLY
 from toolwire.models import ApiBackend
 from toolwire.testing import ScriptedBackend, ScriptedTransport
 
@@ -109,6 +110,31 @@ def end_of(agent: Agent[Any]) -> RunEnded:
     end = events_of(agent)[-1]
     assert isinstance(end, RunEnded)
     return end
+
+
+# -- a required tool call ----------------------------------------------------------------------------------------
+
+
+NOON = ParsedResponse(tool_calls=(ToolCall("clock", {}, "call_0"),), finish_reason=FinishReason.TOOL_CALLS)
+
+
+@pytest.mark.parametrize(
+    ("first", "options", "told"),
+    [
+        (give(BERN_DATA), {}, TOO_EARLY),
+        (BERN_JSON, {"output_mode": "native"}, "You called no tool"),
+        (BERN_JSON, {"format": "hermes"}, "You called no tool"),
+        (give(BERN_DATA), {"format": "hermes"}, TOO_EARLY),
+    ],
+)
+def test_an_output_is_not_a_required_tool_call(first: Any, options: dict[str, Any], told: str) -> None:
+    answers = [first, NOON, BERN_JSON if isinstance(first, str) else first]
+    agent, backend = agent_of(answers, City, tools=[clock], require_tool_call=True, **options)
+    end = end_of(agent)
+    assert (end.reason, end.output, end.rounds, end.has_result) == ("answered", BERN, 3, True)
+    assert told in str(backend.requests[1].messages)
+    free, _ = agent_of([first], City, tools=[clock], **options)
+    assert end_of(free).has_result is False
 
 
 # -- the three ways ----------------------------------------------------------------------------------------------
