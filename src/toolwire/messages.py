@@ -123,12 +123,7 @@ def digest(value: object) -> str:
 
 
 def _normalize(part: ImagePart | FilePart) -> None:
-    """Split a data URL into media type and data, and spell the media type in one way.
-
-    Raises:
-        TypeError: the data is not text, or the URL is not.
-        ValueError: there is neither data nor a URL, nor a member of an API that refers to the content.
-    """
+    """Refuse an empty part, split a data URL into media type and data, and spell the media type in one way."""
     check_type("data", part.data, str, "text in base64")
     check_type("url", part.url, str, "text")
     if not (part.data or part.url or part.extra):
@@ -199,8 +194,7 @@ class FilePart:
         """Bring different ways to write the same file into one form.
 
         Raises:
-            TypeError: the data, the URL or the name is not text.
-            ValueError: there is neither data nor a URL.
+            TypeError, ValueError: as for an `ImagePart`, and for a name that is not text.
         """
         check_type("name", self.name, str, "text")
         _normalize(self)

@@ -208,7 +208,11 @@ def use(make: Callable[[], Any]) -> None:
         (lambda: Agent(backend, policy=[Rule("deny")]), "policy must be a Policy or None, not list of Rule"),
         (
             lambda: Agent(backend, confirm=True),
-            "confirm must be a function of an Approval that returns True or False, not True",
+            "confirm must be a function of an Approval that returns True or False, or 'defer', not True",
+        ),
+        (
+            lambda: Agent(backend, confirm="later"),
+            "confirm must be a function of an Approval that returns True or False, or 'defer', not 'later'",
         ),
         (lambda: Agent(backend, observers=3), "observers must be an iterable of observers, not 3"),
         (
@@ -420,15 +424,11 @@ def test_a_wrong_type_is_named_with_its_argument(make: Callable[[], Any], messag
             "McpServer: comand: Extra inputs are not permitted; did you mean command?",
         ),
         (lambda: ToolSettings(tier="big"), ValueError, "ToolSettings: tier: a tier is one of CRAWL, WALK, RUN"),
+        (ImagePart, ValueError, "an empty ImagePart shows a model nothing: give it data or url"),
         (
-            lambda: agent.run(["Look!", ImagePart()]),
+            lambda: FilePart(name="a.pdf"),
             ValueError,
-            "task contains an empty ImagePart: give it data or url",
-        ),
-        (
-            lambda: agent.run([FilePart(name="a.pdf")]),
-            ValueError,
-            "task contains an empty FilePart: give it data or url",
+            "an empty FilePart shows a model nothing: give it data or url",
         ),
         (lambda: parse("x", repair="all"), ValueError, "repair is 'all'; it can be 'safe' or 'none'"),
         (lambda: StreamParser(tools="add"), DefinitionError, "str is not a tool"),

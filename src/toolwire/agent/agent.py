@@ -160,6 +160,8 @@ class Agent(Generic[_OutputT_co]):
                 f"{ignored} has no effect beside executor=: pass it to the ToolExecutor made there"
             )
         self._defers = confirm == DEFER
+        if not (confirm is None or self._defers or callable(confirm)):
+            raise wrong_type("confirm", confirm, "a function of an Approval that returns True or False, or 'defer'")
         confirm = async_confirm(None if confirm == DEFER else confirm)
         self.backend = backend
         self.config = config or AgentConfig()
@@ -284,17 +286,17 @@ class Agent(Generic[_OutputT_co]):
         return events if conversation is None else saving_run(events, conversation, resumes=True)
 
     def check_dependencies(self, deps: object) -> None:
-        """Check that a run has dependencies if a tool of this agent, or of one that it works with, needs them.
+        """Check that the tools of this agent, and of those that it works with, can work with these dependencies.
 
         Args:
             deps: the dependencies of the run; None if there are none.
 
         Raises:
             ConfigurationError: a tool needs dependencies, and there are none.
+            TypeError: a tool names a class of which the dependencies are not an instance.
         """
-        for agent, _ in self._colleagues() if deps is None else ():
-            for tool, type_name in agent.registry.needed_dependencies().items():
-                raise ConfigurationError(f"the tool {tool} needs dependencies, {type_name}: pass deps=... to the run")
+        for agent, _ in self._colleagues():
+            agent.registry.check_dependencies(deps)
 
     def check_budget(self, options: ConfigOptions) -> None:
         """Check that the money of a run can be counted if its budget limits money: also for agents it works with.

@@ -328,8 +328,9 @@ class Run:
         untrusted = self._context.session.untrusted if recorded is None else recorded.untrusted
         text = answer_text(response, turn.format)
         output, request = self._context.output, self._model_turn.output
-        accepted, invalid = None, []
-        if output is not None and request is not None and not self._lacks_result():
+        if output is None or request is None or self._lacks_result():
+            accepted, invalid = None, list[Fault]()
+        else:
             accepted, invalid = output.judge(response, text, request)
         faults = faults_of(response, require_call=turn.must_call)
         faults = [] if accepted else faults or self._fenced_calls.faults(response, turn, self._messages) or invalid

@@ -119,7 +119,7 @@ class AgentTeam(Generic[_OutputT_co]):
         ConfigurationError: the coordinator's budget limits money, and nobody says what the model of another agent
             costs. Or another agent defers approvals and the coordinator does not, so nobody could resume its run.
         DefinitionError: two tools have one name; or another agent shares the coordinator's registry, to which the
-            tools for members and hand-offs are added.
+            tools for members and hand-offs are added; or a hand-off goes to an agent with the coordinator's name.
         TypeError: a value is of another type.
     """
 
@@ -133,16 +133,24 @@ class AgentTeam(Generic[_OutputT_co]):
             for agent in [*(member.agent for member in members), *(handoff.agent for handoff in handoffs)]:
                 # What another agent spends counts in the coordinator's budget, so it has to be counted too.
                 check_prices(agent.backend, agent.config.budget.prices, limited=True)
+        # All of them are checked before the coordinator is changed by the first.
+        for member in members:
+            self._check(coordinator, member, member.agent.config.name, "a member")
+            if member.agent.defers and not coordinator.defers:
+                raise ConfigurationError(
+                    f'{member.agent.config.name} has confirm="defer", so its coordinator needs it too'
+                )
+        for handoff in handoffs:
+            self._check(coordinator, handoff, handoff.tool, "a hand-off")
+            if handoff.agent.config.name == coordinator.config.name:
+                raise DefinitionError(
+                    "an agent cannot hand over to its own name: give one of them another AgentConfig(name=...)",
+                    tool=handoff.tool,
+                )
         self.coordinator = coordinator
         self.members = tuple(members)
         for member in members:
             name = member.agent.config.name
-            if not member.description:
-                raise DefinitionError("a member needs a description, by which a model can choose it", tool=name)
-            if member.agent.defers and not coordinator.defers:
-                raise ConfigurationError(f'{name} has confirm="defer", so its coordinator needs it too')
-            if member.agent.registry is coordinator.registry:
-                raise DefinitionError("a member needs a registry of its own: it would be a tool of itself", tool=name)
             schema = {
                 "type": "object",
                 "properties": {"task": {"type": "string", "description": "What to do, with all that has to be known."}},
@@ -154,12 +162,6 @@ class AgentTeam(Generic[_OutputT_co]):
             coordinator.registry.register(definition, run=member.work, idempotent=True)
             coordinator.members[name] = member.agent
         for handoff in handoffs:
-            if not handoff.description:
-                raise DefinitionError(
-                    "a hand-off needs a description, by which a model can choose it", tool=handoff.tool
-                )
-            if handoff.agent.registry is coordinator.registry:
-                raise DefinitionError("a hand-off needs an agent with a registry of its own", tool=handoff.tool)
             schema = {"type": "object", "properties": {}, "additionalProperties": False}
             definition = ToolDefinition(handoff.tool, handoff.description, schema, tier=handoff.tier)
             coordinator.registry.register(definition, run=handoff.accept, idempotent=True)
@@ -175,3 +177,12 @@ class AgentTeam(Generic[_OutputT_co]):
         self.ask_resumed = coordinator.ask_resumed
         self.resume_sync = coordinator.resume_sync
         self.ask_resumed_sync = coordinator.ask_resumed_sync
+
+    @staticmethod
+    def _check(coordinator: Agent[Any], other: _OtherAgent, tool: str, role: str) -> None:
+        if not other.description:
+            raise DefinitionError(f"{role} needs a description, by which a model can choose it", tool=tool)
+        if other.agent.registry is coordinator.registry:
+            raise DefinitionError(
+                f"{role} needs an agent with a registry of its own: it would be a tool of itself", tool=tool
+            )

@@ -18,9 +18,15 @@ from typing import Any
 from typing_extensions import Unpack
 
 from toolwire._surface import check_type, wrong_type
-from toolwire.errors import DefinitionError, UnknownTool
+from toolwire.errors import ConfigurationError, DefinitionError, UnknownTool
 from toolwire.runtime.isolation.isolated_call import importable
-from toolwire.schema.signatures import ArgumentConverter, argument_converter, context_parameter, needed_dependencies
+from toolwire.schema.signatures import (
+    ArgumentConverter,
+    DependencyType,
+    argument_converter,
+    context_parameter,
+    dependency_type,
+)
 from toolwire.text.suggest import check_options, closest, did_you_mean
 from toolwire.tools import (
     DEFAULT_BEHAVIOR,
@@ -103,7 +109,7 @@ class ToolRegistry:
         self._ready: dict[tuple[str, str], Registered] = {}  # by server and name as calls wrote them
         self._shared: Counter[str] = Counter()  # how many tools have a name
         self._version = 0
-        self._needs: tuple[int, dict[str, str]] = (-1, {})
+        self._needs: tuple[int, dict[str, DependencyType]] = (-1, {})
         for tool in tools:
             self.register(tool)
 
@@ -240,16 +246,36 @@ class ToolRegistry:
 
     def needed_dependencies(self) -> dict[str, str]:
         """Return the name of the type of the dependencies, by the name of each tool that does not work without them."""
+        return {tool: needed.name for tool, needed in self._dependency_types().items() if not needed.optional}
+
+    def check_dependencies(self, deps: object) -> None:
+        """Check that the tools can work with these dependencies.
+
+        Args:
+            deps: the dependencies of a run; None if there are none.
+
+        Raises:
+            ConfigurationError: a tool needs dependencies, and there are none.
+            TypeError: a tool names a class of which the dependencies are not an instance.
+        """
+        for tool, needed in self._dependency_types().items():
+            if deps is None and not needed.optional:
+                raise ConfigurationError(f"the tool {tool} needs dependencies, {needed.name}: pass deps=... to the run")
+            if deps is not None and not needed.admits(deps):
+                raise wrong_type("deps", deps, f"of the type {needed.name}, which the tool {tool} names")
+
+    def _dependency_types(self) -> dict[str, DependencyType]:
+        """Return the type of the dependencies by the name of each tool that names one."""
         with self._lock:
-            version, needs = self._needs
+            version, types = self._needs
             if version != self._version:  # each run asks, and annotations are read slowly
-                needs = {
-                    self._exposed(entry): type_name
+                types = {
+                    self._exposed(entry): needed
                     for entry in self._entries.values()
-                    if entry.run is not None and not entry.disabled and (type_name := needed_dependencies(entry.run))
+                    if entry.run is not None and not entry.disabled and (needed := dependency_type(entry.run))
                 }
-                self._needs = self._version, needs
-            return needs
+                self._needs = self._version, types
+            return types
 
     @property
     def version(self) -> int:

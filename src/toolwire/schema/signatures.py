@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial, wraps
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -166,32 +167,60 @@ def context_parameter(function: Callable[..., Any]) -> str:
     return names[0] if names else ""
 
 
-def needed_dependencies(function: Callable[..., Any]) -> str:
-    """Return the name of the type that a function wants its dependencies to have; "" if it can do without.
+@dataclass(frozen=True, slots=True)
+class DependencyType:
+    """The type that a function wants its dependencies to have.
 
-    A function names the type as the argument of its context, such as `ToolContext[Database]`. It can do without
-    if it names none, or one that admits None.
+    Attributes:
+        name: the type, as the function names it.
+        optional: whether the function can do without dependencies.
+        annotation: the type; Any if it is not known, because its name cannot be resolved.
+    """
+
+    name: str
+    optional: bool
+    annotation: Any = Any
+
+    def admits(self, value: object) -> bool:
+        """Return whether a value can be of the type; True where that cannot be seen, as for most protocols."""
+        return _admits(self.annotation, value)
+
+
+def dependency_type(function: Callable[..., Any]) -> DependencyType | None:
+    """Return the type that a function wants its dependencies to have; None if it names none.
+
+    A function names the type as the argument of its context, such as `ToolContext[Database]`.
 
     Raises:
         DefinitionError: several parameters ask for the context of the call.
     """
     parameter = context_parameter(function)
-    if not parameter:
-        return ""
-    hint = _hints(function)[parameter]
+    hint = _hints(function)[parameter] if parameter else None
     if isinstance(hint, str):
         argument = _CONTEXT_ARGUMENT.search(hint)
-        return "" if argument is None or _ADMITS_NONE.search(argument[1]) else argument[1]
+        return None if argument is None else DependencyType(argument[1], bool(_ADMITS_NONE.search(argument[1])))
     wanted_type = next(iter(get_args(hint)), Any)
-    if isinstance(wanted_type, TypeVar) or _admits_none(wanted_type):
-        return ""
-    return wanted_type.__name__ if isinstance(wanted_type, type) and not get_args(wanted_type) else str(wanted_type)
+    if isinstance(wanted_type, TypeVar) or wanted_type in (Any, object):
+        return None
+    is_class = isinstance(wanted_type, type) and not get_args(wanted_type)
+    return DependencyType(
+        wanted_type.__name__ if is_class else str(wanted_type), _admits(wanted_type, None), wanted_type
+    )
 
 
-def _admits_none(hint: Any) -> bool:
+def _admits(hint: Any, value: object) -> bool:
+    if hint in (Any, object):
+        return True
+    if hint in (None, NoneType):
+        return value is None
     if get_origin(hint) in (Union, UnionType):
-        return any(map(_admits_none, get_args(hint)))
-    return hint in (Any, object, None, NoneType)
+        return any(_admits(member, value) for member in get_args(hint))
+    if hint is float and isinstance(value, int):  # type checkers accept an int wherever a float is asked for
+        return True
+    try:
+        return isinstance(value, get_origin(hint) or hint)
+    except TypeError:  # a protocol or a TypedDict, for example, has no instances that can be recognized
+        return value is not None
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from toolwire import Agent, FinishReason, ParsedResponse, Tier, ToolCall, Usage, tool
-from toolwire.agent import AgentChanged, AgentConfig, AgentTeam, Budget, Handoff, Prices, RunEnded, ToolFinished
+from toolwire.agent import AgentChanged, AgentConfig, AgentTeam, Budget, Handoff, Member, Prices, RunEnded, ToolFinished
 from toolwire.agent.compatibility import changes, configuration
 from toolwire.agent.journal import MemoryJournal
 from toolwire.agent.loop import MAX_HANDOVERS, NO_HANDOVER, ONE_HANDOVER
@@ -68,8 +68,14 @@ def test_a_required_call_is_another_one_than_the_hand_over() -> None:
     answers = "I think 9 euros.", calling("find_invoice", number=7), "It was 12 euros."
     billing = agent("billing", *answers, tools=[find_invoice], config=config)
     _, ended = run(AgentTeam(agent("desk", calling("transfer_to_billing")), handoffs=[Handoff(billing, "Invoices.")]))
-    assert (ended.reason, ended.answer) == ("answered", "It was 12 euros.")
+    assert (ended.reason, ended.answer, ended.has_result) == ("answered", "It was 12 euros.", True)
     assert [request.tool_choice.mode for request in requests(billing)] == ["required", "required", "auto"]
+
+
+def test_a_hand_over_alone_is_no_result() -> None:
+    desk = agent("desk", calling("transfer_to_billing"))
+    _, ended = run(AgentTeam(desk, handoffs=[Handoff(agent("billing", "I think 9 euros."), "Invoices.")]))
+    assert (ended.good, ended.has_result) == (True, False)
 
 
 def test_agents_hand_on_and_back_but_not_for_ever() -> None:
@@ -174,6 +180,9 @@ def test_impossible_handoffs_are_errors() -> None:
         AgentTeam(desk, handoffs=[Handoff(billing, "")])
     with pytest.raises(DefinitionError, match="registry of its own"):
         AgentTeam(desk, handoffs=[Handoff(Agent(billing.backend, desk.registry), "Invoices.")])
+    with pytest.raises(DefinitionError, match="cannot hand over to its own name: give one of them another"):
+        AgentTeam(desk, [Member(billing, "Invoices.")], handoffs=[Handoff(agent("desk"), "The same.")])
+    assert not desk.registry.definitions(), "a team that is refused changes nothing"
     with pytest.raises(TypeError, match="handoffs"):
         AgentTeam(desk, handoffs=[billing])  # type: ignore[list-item]
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
+from unittest.mock import Mock
 
 import pytest
 
@@ -99,6 +100,59 @@ def test_run_without_the_dependencies_that_a_tool_needs_is_refused_before_the_mo
                 list(begin("Go."))  # type: ignore[call-overload]
     assert model.requests == []
     assert shop.ask_sync("Go.", deps=Shop({})) == "done"
+
+
+class Fake:
+    """A shop of a test, with the methods that a protocol names."""
+
+    def price(self) -> int:
+        return 3
+
+
+class Priced(Protocol):
+    """Anything with a price."""
+
+    def price(self) -> int: ...
+
+
+@pytest.mark.parametrize(
+    ("annotation", "deps", "admitted"),
+    [
+        (ToolContext[Shop], Shop({}), True),
+        (ToolContext[Shop], "a shop", False),
+        (ToolContext[Shop], Shop, False),
+        (ToolContext[Shop], Fake(), False),
+        (ToolContext[Shop], Mock(spec=Shop), True),
+        (ToolContext[Shop | None], None, True),
+        (ToolContext[Shop | None], {}, False),
+        (ToolContext[Shop | dict[str, int]], {"tea": 3}, True),
+        (ToolContext[dict[str, int]], [3], False),
+        (ToolContext[Mapping[str, int]], {}, True),
+        (ToolContext[float], 3, True),
+        (ToolContext[Priced], Fake(), True),
+        (ToolContext["Unknown"], "anything", True),  # type: ignore[name-defined]
+        ("ToolContext[Unknown]", "anything", True),
+        (ToolContext[Any], "anything", True),
+        (ToolContext[TypeVar("T")], "anything", True),  # type: ignore[misc]
+        (ToolContext, "anything", True),
+    ],
+)
+def test_dependencies_of_another_class_than_a_tool_names_are_refused(
+    annotation: Any, deps: object, admitted: bool
+) -> None:
+    async def look(context: Any) -> str:
+        """Look."""
+        return ""
+
+    look.__annotations__["context"] = annotation
+    model = ScriptedBackend(["done"])
+    agent = Agent(model, [look])
+    if admitted:
+        assert agent.ask_sync("Go.", deps=deps) == "done"
+        return
+    with pytest.raises(TypeError, match=r"deps must be of the type .*, which the tool look names, not "):
+        agent.ask_sync("Go.", deps=deps)
+    assert model.requests == []
 
 
 def test_tool_that_is_registered_later_needs_its_dependencies_too() -> None:
