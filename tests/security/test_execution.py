@@ -13,14 +13,16 @@ import pytest
 from tests.security import hostile_tools
 
 import toolwire
-from toolwire import Tier, ToolCall, ToolDefinition, ToolError, ToolResult
+from toolwire import ParsedResponse, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
+from toolwire.agent import Agent, AgentConfig, RunEnded
 from toolwire.builtin.toolsets import builtin_tools, reading_tools
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
-from toolwire.policy.approval import Approval
+from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.policy.policy import Command, PathGlob, Policy, Rule
 from toolwire.policy.session import Session
 from toolwire.runtime.isolation.isolated_call import run_isolated
+from toolwire.testing import ScriptedBackend
 from toolwire.tools import Isolation
 
 FORMATS = [name for name in toolwire.formats() if toolwire.get_format(name).blocks]
@@ -397,16 +399,17 @@ def test_design_2_a_link_is_shown_as_what_it_leads_to(root: Path) -> None:
         assert seen.approvals[0].preview.startswith(f"(through a link: this is {root.resolve() / target})\n")
 
 
-def test_design_2_a_link_that_turns_after_the_yes_is_not_followed(root: Path) -> None:
+@pytest.mark.parametrize("remember", [False, True], ids=["once", "session"])
+def test_design_2_a_link_that_turns_after_the_yes_is_not_followed(root: Path, remember: bool) -> None:
     for name in ("shown", "other"):
         (root / name).mkdir()
         (root / name / "same").write_text("two")
 
     class Turning(Seen):
-        async def __call__(self, approval: Approval) -> bool:
+        async def __call__(self, approval: Approval) -> ApprovalAnswer:  # type: ignore[override]
             (root / "link").unlink()
             (root / "link").symlink_to("other")
-            return await super().__call__(approval)
+            return ApprovalAnswer(await super().__call__(approval), remember=remember)
 
     for call in (
         ToolCall("write_file", {"path": "link/new", "content": "mine"}, "1"),
@@ -456,6 +459,71 @@ def test_design_2_a_command_is_bound_to_its_directory_program_and_environment(
     (result,) = execute(root, call, seen=seen)
     assert "since this was approved, so nothing was run" in (result.error or "")
     assert seen.approvals[0].preview.startswith(f"(the program is {root.resolve() / 'first' / 'greet'}, in a directory")
+
+
+class Always(Seen):
+    """Approves each call for the whole session."""
+
+    async def __call__(self, approval: Approval) -> ApprovalAnswer:  # type: ignore[override]
+        return ApprovalAnswer(await super().__call__(approval), remember=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("write_file", {"path": "notes.md", "content": "x"}),
+        ("execute_command", {"command": ["./greet"]}),
+        ("execute_command", {"command": ["pwd"], "cwd": "docs"}),
+    ],
+    ids=["write", "program", "directory"],
+)
+def test_design_2_an_approval_for_the_session_is_for_what_was_shown(
+    root: Path, name: str, arguments: dict[str, Any]
+) -> None:
+    for directory in ("docs", ".git"):
+        (root / directory).mkdir()
+    for file in ("notes.md", "Makefile"):
+        (root / file).write_text("x")
+    (root / "greet").write_text("#!/bin/sh\necho hello\n")
+    (root / "greet").chmod(0o755)
+    seen, session = Always(), Session(tier=Tier.RUN)
+    executor = ToolExecutor(ToolRegistry(builtin_tools(root)), confirm=seen)
+    call = ToolCall(name, arguments, "1")
+
+    def run() -> int:
+        (result,) = asyncio.run(executor.execute([call], session))
+        assert result.error is None
+        return len(seen.approvals)
+
+    assert run() == 1
+    asked = run()  # writing the same again shows no change, which is another preview
+    assert run() == asked
+    (root / "notes.md").unlink()
+    (root / "notes.md").symlink_to("Makefile")
+    (root / "docs").rmdir()
+    (root / "docs").symlink_to(".git")
+    (root / "greet").write_text("#!/bin/sh\necho something else\n")
+    assert run() == asked + 1
+
+
+def test_design_2_an_approval_that_comes_later_is_not_for_another_program(root: Path) -> None:
+    (root / "greet").write_text("#!/bin/sh\necho hello\n")
+    (root / "greet").chmod(0o755)
+    greet = ParsedResponse("", tool_calls=(ToolCall("execute_command", {"command": ["./greet"]}, "1"),))
+
+    def agent(*answers: ParsedResponse | str) -> Agent:
+        """Return an agent as another process would make it."""
+        model = ScriptedBackend(answers)
+        config = AgentConfig(tier=Tier.RUN)
+        return Agent(model, builtin_tools(root), config, confirm="defer", telemetry=False)
+
+    pending = agent(greet).run_to_end_sync("Greet me.").pending
+    assert pending is not None
+    (root / "greet").write_text("#!/bin/sh\ntouch ran\n")
+    *_, ended = agent("It is done.").resume_sync(pending, {"1": True})
+    assert isinstance(ended, RunEnded)
+    assert ended.reason == "pending"
+    assert not (root / "ran").exists()
 
 
 @pytest.mark.need(29)

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from toolwire.errors import DefinitionError, UnknownTool
+from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
+from toolwire.providers.request import SUMMARY
 from toolwire.text.tokens import estimate_message_tokens
 from toolwire.text.truncate import truncate
 from toolwire.wire.format_registry import get_format
@@ -201,3 +204,24 @@ def answer_parts(response: ParsedResponse, text: str, *, written: bool) -> tuple
 def called_tools(messages: Iterable[Message]) -> Iterator[str]:
     """Yield the names of the tools that were called."""
     return (part.name for message in messages for part in message.parts if isinstance(part, ToolCall))
+
+
+def is_untrusted(messages: Iterable[Message], registry: ToolRegistry) -> bool:
+    """Return whether a conversation may contain untrusted content: results of such tools, or of unknown ones.
+
+    A program may pass on a conversation without its session. A summary may quote results that were left out.
+    """
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, TextPart) and message.role == "user" and part.text.startswith(SUMMARY):
+                return True
+            if isinstance(part, ToolCall) and _is_untrusted_tool(part, registry):
+                return True
+    return False
+
+
+def _is_untrusted_tool(call: ToolCall, registry: ToolRegistry) -> bool:
+    try:
+        return registry.lookup(call.name, call.server).definition.untrusted
+    except (UnknownTool, DefinitionError):
+        return True

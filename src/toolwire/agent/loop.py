@@ -16,7 +16,7 @@ from toolwire.agent.budget import BudgetUsedUp, RunLimits
 from toolwire.agent.call_examples import FencedCalls, call_examples
 from toolwire.agent.compaction import compact
 from toolwire.agent.deferral import Deferral
-from toolwire.agent.history import answer_parts, answer_text, called_tools
+from toolwire.agent.history import answer_parts, answer_text, called_tools, is_untrusted
 from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.journal import RecordedAnswer, RunRecorder
 from toolwire.agent.model_turn import ModelTurn
@@ -196,6 +196,7 @@ class Run:
         session, disclosure = self._context.session, self._context.disclosure
         if self._deferral is not None and self._context.parent is None:
             self._deferral.begin(session, self._executor.clock)
+        session.untrusted |= is_untrusted(history, self._registry)
         if not session.delegated:  # the words of a task that a model hands on are not the user's
             session.record_question(task.text)
         self._task, self._history = task, history

@@ -27,6 +27,7 @@ from toolwire.builtin.shown_calls import ShownCalls, link_note
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.runtime.directory_descriptors import real_path
+from toolwire.runtime.file_digests import file_digest
 from toolwire.text.escape import escape_invisible
 from toolwire.text.truncate import omission
 
@@ -130,7 +131,7 @@ class Commands:
         with self._roots.directory(cwd) as directory:
             env = self._environment()
             self._shown.put([arguments["command"], cwd], json.dumps(_state(argv[0], directory, env)))
-            note = link_note(self._roots, cwd, real_path(directory)) + self._program_note(argv[0], env)
+            note = link_note(self._roots, cwd, real_path(directory)) + self._program_note(argv[0], directory, env)
             action = "have a shell run this" if by_shell else "run"
             return (
                 f"{note}{action} in {escape_invisible(cwd)}, for at most {limit:g} seconds:\n{previews.command(argv)}"
@@ -144,17 +145,20 @@ class Commands:
         env["PATH"] = processes.absolute_path(env.get("PATH", os.defpath))
         return env
 
-    def _program_note(self, program: str, env: Mapping[str, str]) -> str:
-        """Return a line that says where a program is, if it is where calls can write; else ""."""
-        executable = None if "/" in program else shutil.which(program, path=env["PATH"])
+    def _program_note(self, program: str, directory: int, env: Mapping[str, str]) -> str:
+        """Return a line that says which program it is, if it is where calls can write; else ""."""
+        executable = program if "/" in program else shutil.which(program, path=env["PATH"])
         if executable is None:
             return ""
+        path = os.path.realpath(os.path.join(real_path(directory), executable))
         try:
-            self._roots.inside(os.path.realpath(executable))
-        except ToolError:
+            self._roots.inside(path)
+            digest = file_digest(path)
+        except (ToolError, OSError):
             return ""
-        path = previews.path_name(os.path.realpath(executable))
-        return f"(the program is {path}, in a directory that tools may change)\n"
+        # Its content is a part of what is shown: an approval that comes later, or stays, is for this content alone.
+        content = f"; its SHA-256 begins with {digest[:32]}" if digest else ""
+        return f"(the program is {previews.path_name(path)}, in a directory that tools may change{content})\n"
 
     def _limit(self, seconds: float) -> float:
         if not 0 <= seconds <= self._settings.most_seconds:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import reprlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 
 from toolwire._surface import wrong_type
 from toolwire.errors import capture_errors
@@ -13,7 +13,7 @@ from toolwire.execution.confirmation import answering, as_async
 from toolwire.execution.outcomes import Issue, copy_json
 from toolwire.execution.prepared_call import PreparedCall, replace_call
 from toolwire.policy.approval import Approval, ApprovalAnswer
-from toolwire.policy.fingerprint import approval_key
+from toolwire.policy.fingerprint import approval_key, shown_key
 from toolwire.policy.policy import Ask, Decision, Deny
 from toolwire.policy.session import Session
 from toolwire.runtime.abandonment import abandonable
@@ -101,7 +101,9 @@ class ApprovalRequests:
             return Issue("denied", f"Nobody could be asked about {name}, so it did not run: {wrong}.")
         agreement = answer if isinstance(answer, ApprovalAnswer) else ApprovalAnswer(answer)
         if agreement.remember:
-            session.record_decision(key, approved=agreement.approved)
+            # A yes is about what was shown, such as the change of a file; a no is about the call, whatever it changes.
+            remembered = shown_key(key, approval.preview) if agreement.approved else key
+            session.record_decision(remembered, approved=agreement.approved)
         if agreement.approved:
             return None
         why = f": {agreement.reason}" if agreement.reason else "."
@@ -126,6 +128,20 @@ def add_preview(prepared: PreparedCall, ask: Ask) -> Ask | Deny:
         raise TypeError(f"its preview returned {type(text).__name__} and not text")
     # Without the preview a person would approve blindly a call that the tool's author wanted to be seen.
     return Deny(f"What {prepared.call.name} would do cannot be shown, so it did not run: {caught.message}")
+
+
+def approved_as_shown(prepared: PreparedCall, approved: Collection[str]) -> Collection[str]:
+    """Return the approvals of a session that apply to a call: if it has a preview, those that were given to this one.
+
+    The same arguments may mean something else by now, for example a file that a link leads to.
+    """
+    if prepared.tool.behavior.preview is None:
+        return approved
+    key = approval_key(prepared.call, prepared.tool.definition)
+    if not any(shown.startswith(key) for shown in approved):
+        return frozenset()
+    shown = add_preview(prepared, Ask(""))
+    return {key} if isinstance(shown, Ask) and shown_key(key, shown.preview) in approved else frozenset()
 
 
 def async_confirm(confirm: Confirm | None) -> AsyncConfirm | None:

@@ -19,7 +19,7 @@ from typing_extensions import Unpack
 
 from toolwire._surface import check_items, check_number, check_type, wrong_type
 from toolwire.errors import PolicyWarning, capture_errors
-from toolwire.execution.approval_requests import ApprovalRequests, Confirm, add_preview
+from toolwire.execution.approval_requests import ApprovalRequests, Confirm, add_preview, approved_as_shown
 from toolwire.execution.outcomes import LOST, Issue, Outcome, Shaping, build_result, failed_result, refuse
 from toolwire.execution.prepared_call import PreparedCall, prepare
 from toolwire.execution.registry import Registered, ToolRegistry
@@ -345,11 +345,20 @@ class ToolExecutor:
         return issues
 
     def _decide(
-        self, prepared: PreparedCall, session: Session, untrusted: bool | None = None, ask: str = ""
+        self,
+        prepared: PreparedCall,
+        session: Session,
+        untrusted: bool | None = None,
+        ask: str = "",
+        *,
+        is_answered: bool = False,
     ) -> Decision:
+        """Decide about a call; after an answer, no preview replaces the one that the person has seen."""
         # Matchers may be the program's own. One that fails denies: a fault in a rule must not let a call through.
         with capture_errors() as caught:
             context = session.context(now=self._clock(), untrusted=untrusted)
+            if context.approved and not is_answered:
+                context.approved = approved_as_shown(prepared, context.approved)
             decision = self._policy.decide(prepared.call, prepared.tool.definition, context)
             return Ask(ask) if ask and isinstance(decision, Allow) else decision
         return Deny(f"Whether {prepared.call.name} may run cannot be decided, so it did not run: {caught.message}")
@@ -369,5 +378,5 @@ class ToolExecutor:
         if not prepared.is_current(self._registry):
             return Issue("denied", f"{name} was changed or switched off meanwhile, so it did not run.")
         # Other calls may have used up a limit meanwhile. An approval answers `Ask`, and never overrules `Deny`.
-        again = self._decide(prepared, session, untrusted)
+        again = self._decide(prepared, session, untrusted, is_answered=True)
         return Issue("denied", again.reason) if isinstance(again, Deny) else None

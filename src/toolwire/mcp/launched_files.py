@@ -6,16 +6,14 @@ them.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
-from stat import S_ISREG
 
 from toolwire.errors import ConfigurationError
+from toolwire.runtime.file_digests import file_digest
 
 _SCRIPTS = (
     *(".py", ".pyz", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".sh", ".bash"),
@@ -34,11 +32,6 @@ _INTERPRETER = re.compile(
 )
 _ENTRIES = ("", ".py", "__init__.py", "__main__.py", "package.json", "index.js", "index.mjs", "index.cjs", "index.ts")
 """Files that run if an interpreter is given a file, a module or a folder: suffixes of its name, and files inside."""
-_SETTLED_SECONDS = 2.0
-"""Age of the last change of a file, in seconds, from which a further change is certain to have another time."""
-
-_known_digests: dict[str, tuple[tuple[int, ...], str]] = {}
-"""Digests of files that were read, by path, each with what identifies the state of the file."""
 
 
 def program_file(command: str, here: str, path: str) -> str:
@@ -73,10 +66,7 @@ def option_value(argument: str) -> str:
 
 
 def code_digests(program: str, argv: Sequence[str], here: str, env: Mapping[str, str]) -> dict[str, str]:
-    """Return the SHA-256 of the program and of each file of code that arguments name, in hexadecimal digits, by path.
-
-    A file that was read before is read again only if it has changed. Only regular files are opened: a pipe or a device
-    could block, or never end.
+    """Return the digests of the program and of each file of code that arguments name, by path; see `file_digest`.
 
     Args:
         program: the file that is run; "" if there is none.
@@ -93,8 +83,8 @@ def code_digests(program: str, argv: Sequence[str], here: str, env: Mapping[str,
     digests: dict[str, str] = {}
     for path in (program, *interpreted, *arguments):
         try:
-            if path in (program, *interpreted) or _is_code(path):
-                digests.update(_digest(path))
+            if (path in (program, *interpreted) or _is_code(path)) and (digest := file_digest(path)) is not None:
+                digests[path] = digest
         except OSError as error:
             raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
     return digests
@@ -133,29 +123,3 @@ def _is_code(path: str) -> bool:
             return file.read(4).startswith(_PROGRAM_STARTS)
     except PermissionError:
         return os.access(path, os.X_OK)  # a program may be executable without being readable
-
-
-def _digest(path: str) -> dict[str, str]:
-    """Return the digest of a file by its path; {} if there is no such regular file."""
-    if not os.path.isfile(path):
-        return {}
-    before = _state(os.stat(path))
-    if (cached := _known_digests.get(path)) is not None and cached[0] == before:
-        return {path: cached[1]}
-    try:
-        with open(path, "rb") as file:
-            if not S_ISREG(os.fstat(file.fileno()).st_mode):
-                return {}
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            after = _state(os.fstat(file.fileno()))
-    except PermissionError:
-        return {path: ""}
-    age = time.time() - max(after[0], after[1]) / 1e9
-    if before == after and age > _SETTLED_SECONDS:
-        _known_digests[path] = after, digest
-    return {path: digest}
-
-
-def _state(status: os.stat_result) -> tuple[int, ...]:
-    """Return the times of a file's last changes, its size and its identity."""
-    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev

@@ -23,6 +23,11 @@ def definition_hash(definition: ToolDefinition) -> str:
     return digest(facts)
 
 
+def shown_key(key: str, preview: str) -> str:
+    """Return the key of an approval that a person gave after this preview; the approval key alone if there was none."""
+    return f"{key}/{digest(preview)}" if preview else key
+
+
 def approval_key(call: ToolCall, definition: ToolDefinition) -> str:
     """Return the SHA-256 hex digest of a tool's definition and a call's arguments."""
     return digest([definition_hash(definition), call.arguments])

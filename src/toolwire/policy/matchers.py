@@ -7,6 +7,7 @@ and is true in doubt.
 from __future__ import annotations
 
 import posixpath
+import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import NoneType
@@ -14,6 +15,10 @@ from typing import Any, Protocol
 from urllib.parse import unquote
 
 from toolwire._surface import check_items, check_type
+
+_EXPANDED = re.compile(r"^\s*~|\$[A-Za-z_{]")
+"""The beginning of a home directory, and variables, which some tools expand."""
+_FILE_URL = re.compile(r"^file:(?://[^/]*)?", re.IGNORECASE)
 
 
 class Matcher(Protocol):
@@ -69,16 +74,18 @@ class PathGlob:
 
     def surely(self, value: Any) -> bool:
         """Return whether the path fits and is spelled plainly."""
-        if not isinstance(value, str) or "\0" in value or "\\" in value or value.startswith("~"):
+        if not isinstance(value, str) or "\0" in value or "\\" in value or _EXPANDED.search(value):
             return False
-        return _path_fits(self._names(value), self._pattern())
+        return all(_path_fits(self._names(spelling), self._pattern()) for spelling in {value, unquote(value)})
 
     def maybe(self, value: Any) -> bool:
         """Return whether the path fits in some spelling, or the value is not a path."""
-        if not isinstance(value, str) or "\0" in value or value.startswith("~"):
+        if not isinstance(value, str) or "\0" in value or _EXPANDED.search(value):
             return True
-        # Tools may decode, strip or accept backslashes, so a rule that denies has to catch all of these spellings.
-        spellings = {value, value.replace("\\", "/"), unquote(value), value.strip()}
+        # Tools may decode, strip or accept backslashes and URLs of files, so a rule that denies has to catch all of
+        # these spellings.
+        plain = _FILE_URL.sub("", value.strip())
+        spellings = {value, value.replace("\\", "/"), unquote(value), value.strip(), plain, unquote(plain)}
         pattern = [name.casefold() for name in self._pattern()]
         if self.base == "/" and not self.glob.startswith("/"):
             pattern = ["**", *pattern]

@@ -35,6 +35,7 @@ class AnthropicVertex(AnthropicMessages):
     version = "vertex-2023-10-16"
     url_members: frozenset[str] = frozenset(("model",))
     header_members = frozenset(("anthropic_beta",))
+    takes_file_ids = False  # the clouds do not have Anthropic's store of files
 
     def write_request(self, request: ChatRequest, tools: Sequence[OfferedTool], notes: Notes) -> Json:
         """Return the body, without the members that the URL stands for."""

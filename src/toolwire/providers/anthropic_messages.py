@@ -46,7 +46,7 @@ from toolwire.providers.anthropic_stream import (
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.citations import own_item
 from toolwire.providers.failure_kinds import INTERNAL, UNAVAILABLE, FailureKind
-from toolwire.providers.file_parts import PDF, in_words
+from toolwire.providers.file_parts import PDF, in_words, is_uploaded
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.identifiers import WORD_64, Alphabet
 from toolwire.providers.member_paths import member
@@ -80,6 +80,7 @@ class AnthropicMessages(ProviderApi):
 
     Attributes:
         header_members: members that the API takes in other places, and here only as headers.
+        takes_file_ids: whether a file may be named by the id that it got when it was uploaded.
     """
 
     kind = KIND
@@ -89,6 +90,7 @@ class AnthropicMessages(ProviderApi):
     _mark_form = "cache_control"
     strict_dialect = PLAIN_ROOT
     divides_text = True
+    takes_file_ids: bool = True
     _settings = SettingMembers(
         {
             "max_tokens": "max_tokens",
@@ -216,7 +218,7 @@ class AnthropicMessages(ProviderApi):
                 return [{**use, **_own(part)}]
             case ReasoningPart(text, signature, self.kind, data) if role == "assistant" and (signature or data):
                 return [data or {"type": "thinking", "thinking": text, "signature": signature}]
-            case OpaquePart(data, self.kind):
+            case OpaquePart(data, self.kind) if self.takes_file_ids or not is_uploaded(data):
                 return [data]
             case _:
                 note_dropped(part, self.name, notes)

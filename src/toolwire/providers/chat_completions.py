@@ -97,6 +97,7 @@ class Facts:
         output: the structured outputs.
         settings: the members for settings, other than that maximum.
         files: the kinds of files that a message of the user may contain.
+        file_ids: whether a file may be named by the id that it got when it was uploaded.
         cache_marks: whether blocks and tools may be marked for the cache.
     """
 
@@ -113,6 +114,7 @@ class Facts:
     output: OutputSupport = OPENAI_CHAT
     settings: SettingMembers = OPENAI
     files: frozenset[FileKind] = frozenset()
+    file_ids: bool = False
     cache_marks: bool = False
 
 
@@ -133,7 +135,7 @@ class ChatCompletions(ChatMessages):
         super().__init__(name)
         self.facts = facts
         self.ids = facts.ids
-        self.takes_text_input = facts.custom
+        self.takes_text_input, self.takes_file_ids = facts.custom, facts.file_ids
         self._mark_form = "cache_control" if facts.cache_marks else None
         self.strict_dialect = STRICT if facts.strict else None
         self._outputs = facts.output

@@ -13,7 +13,7 @@ from typing import Any
 
 from toolwire.messages import FilePart, ImagePart, Message, OpaquePart, Part, TextPart, ToolCall, ToolResult
 from toolwire.providers.base import ProviderApi
-from toolwire.providers.file_parts import in_words
+from toolwire.providers.file_parts import in_words, is_uploaded
 from toolwire.providers.message_parts import (
     ORIGINAL,
     Json,
@@ -46,9 +46,11 @@ class ChatMessages(ProviderApi):
 
     Attributes:
         message_members: the members of messages that are read; others are kept for this API.
+        takes_file_ids: whether a file may be named by the id that it got when it was uploaded.
     """
 
     message_members: frozenset[str]
+    takes_file_ids: bool = True
 
     def pair(self, request: ChatRequest, notes: Notes) -> tuple[Message, ...]:
         """Return the messages with results directly after the message with their calls."""
@@ -131,7 +133,7 @@ class ChatMessages(ProviderApi):
                     blocks.append(self._image_block(part))
                 case FilePart():
                     blocks.append(self.file_block(part, notes))
-                case OpaquePart(data, self.kind):
+                case OpaquePart(data, self.kind) if self.takes_file_ids or not is_uploaded(data):
                     blocks.append(data)
                 case _:
                     note_dropped(part, self.name, notes)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from toolwire.messages import FilePart, ImagePart, Part, TextPart, ToolResult
 from toolwire.providers.request import Notes
@@ -41,6 +42,13 @@ def in_words(part: FilePart | ImagePart, api: str, notes: Notes, *, reason: str 
     type = part.media_type or "of an unknown type"
     notes.dropped(where, f"{reason} ({type})")
     return TextPart(f"{title}{label} ({type}): it cannot be shown here.")
+
+
+def is_uploaded(block: Mapping[str, Any]) -> bool:
+    """Return whether a block names a file by the id that its own provider gave it when it was uploaded."""
+    return any(
+        isinstance(owner, Mapping) and "file_id" in owner for owner in (block, block.get("file"), block.get("source"))
+    )
 
 
 def media_follow(result: ToolResult) -> str:

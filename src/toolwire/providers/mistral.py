@@ -28,6 +28,7 @@ _FACTS = Facts(
     output=STRICT_WITHOUT_TOOLS,
     settings=MISTRAL,
     files=frozenset(("document", "audio")),
+    file_ids=True,
 )
 
 

@@ -29,6 +29,7 @@ _OPENAI = Facts(
     reasoning="",
     max_tokens="max_completion_tokens",
     files=_FILES,
+    file_ids=True,
 )
 """The API itself; only its own types have tools with text input, and choices of several tools."""
 
@@ -69,7 +70,7 @@ PROVIDERS = {
     "deepinfra": replace(_OPEN, output=BEST_EFFORT, settings=settings.DEEPINFRA),
     "cloudflare": replace(_OPEN, output=BEST_EFFORT, settings=settings.CLOUDFLARE),
     # What nearly all servers of this shape accept; OpenAI alone renamed max_tokens and takes no reasoning back.
-    "openai_compatible": replace(_OPEN, settings=settings.COMPATIBLE),
+    "openai_compatible": replace(_OPEN, settings=settings.COMPATIBLE, file_ids=True),
 }
 
 _GEMINI = replace(_OPEN, reasoning="", seals=frozenset(("gemini",)), output=BEST_EFFORT, settings=settings.GEMINI_CHAT)

@@ -12,6 +12,7 @@ import pytest
 from toolwire import ToolRegistry
 from toolwire.mcp import Approvals, McpRouter, McpServer, launched_files
 from toolwire.mcp.servers import Launch
+from toolwire.runtime import file_digests
 
 
 def launched(folder: Path, command: str, *args: str, **env: str) -> Launch:
@@ -71,15 +72,15 @@ def test_file_is_read_again_only_if_it_changed(tmp_path: Path, monkeypatch: pyte
     script = tmp_path / "serve.py"
     script.write_text("print(1)")
     clock = os.stat(script).st_mtime + 10
-    monkeypatch.setattr(launched_files.time, "time", lambda: clock)
+    monkeypatch.setattr(file_digests.time, "time", lambda: clock)
     reads: list[str] = []
-    digest = launched_files.hashlib.file_digest
+    digest = file_digests.hashlib.file_digest
 
     def counted(file: Any, kind: str) -> Any:
         reads.append(file.name)
         return digest(file, kind)
 
-    monkeypatch.setattr(launched_files.hashlib, "file_digest", counted)
+    monkeypatch.setattr(file_digests.hashlib, "file_digest", counted)
     first = launched(tmp_path, "tool", "serve.py").hash
     assert launched(tmp_path, "tool", "serve.py").hash == first
     assert reads == [str(script)]
@@ -94,8 +95,8 @@ def test_file_that_has_just_changed_is_read_each_time(tmp_path: Path, monkeypatc
     script = tmp_path / "serve.py"
     script.write_text("print(1)")
     now = os.stat(script)
-    monkeypatch.setattr(launched_files.time, "time", lambda: now.st_mtime + 0.5)
-    monkeypatch.setattr(launched_files, "_state", lambda _: (now.st_mtime_ns, now.st_ctime_ns, 8, 1, 1))
+    monkeypatch.setattr(file_digests.time, "time", lambda: now.st_mtime + 0.5)
+    monkeypatch.setattr(file_digests, "_state", lambda _: (now.st_mtime_ns, now.st_ctime_ns, 8, 1, 1))
     first = launched(tmp_path, "tool", "serve.py").hash
     script.write_text("print(2)")
     assert launched(tmp_path, "tool", "serve.py").hash != first

@@ -183,6 +183,38 @@ def test_media_that_only_one_api_can_name_pass_it_unchanged(api: str, block: dic
 
 
 @pytest.mark.parametrize(
+    ("source", "block", "api"),
+    [
+        *[
+            ("openai_chat", {"type": "file", "file": {"file_id": "file-1"}}, api)
+            for api in ("groq", "deepseek", "vllm")
+        ],
+        *[
+            ("anthropic_messages", {"type": type, "source": {"type": "file", "file_id": "f"}}, api)
+            for type in ("document", "image")
+            for api in ("anthropic_bedrock", "anthropic_vertex")
+        ],
+        ("anthropic_messages", {"type": "container_upload", "file_id": "f"}, "anthropic_bedrock"),
+    ],
+)
+def test_a_file_in_the_store_of_one_provider_is_not_sent_to_another_of_the_same_shape(
+    source: str, block: dict[str, Any], api: str
+) -> None:
+    notes = Notes()
+    body = get_api(api).encode_request([Message("user", [decoded(source, block)])], model="m", notes=notes)
+    assert "file_id" not in json.dumps(body)
+    assert "it cannot be shown here" in json.dumps(body["messages"])
+    assert any(f"{block['type']}: only {source} understands it" in str(note) for note in notes)
+
+
+@pytest.mark.parametrize("api", ["azure", "openai_compatible"])
+def test_a_file_in_the_store_of_a_provider_stays_where_there_may_be_one(api: str) -> None:
+    block = {"type": "file", "file": {"file_id": "file-1"}}
+    body = get_api(api).encode_request([Message("user", ["x", decoded("openai_chat", block)])], model="m")
+    assert block in body["messages"][0]["content"]
+
+
+@pytest.mark.parametrize(
     ("api", "block", "lost"),
     [
         (
