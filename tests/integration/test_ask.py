@@ -246,7 +246,7 @@ def test_an_agent_and_a_team_of_a_file(root: Path, capsys: pytest.CaptureFixture
         (["--config", "x.toml", "--model", "m"], "--model cannot be combined with --config"),
         (["--tier", "fly"], "unknown tier 'fly'; the tiers are crawl, walk, run"),
         (["--tier", "wlk"], "unknown tier 'wlk'; did you mean walk?"),
-        (["--config", "gone.toml"], "gone.toml: cannot be read: No such file or directory"),
+        (["--config", "gone.toml"], "No such file or directory (`toolwire init gone.toml` writes one)"),
         (["--session", ""], "a conversation cannot be called ''"),
         (["--tools", "missing.py"], "no Python file is there"),
         (["--api", "nobody", "--model", "m"], "nobody"),

@@ -355,7 +355,7 @@ def test_help_has_examples(command: tuple[str, ...]) -> None:
 
 
 def test_ask_without_a_model_says_what_to_do(tmp_path: Path) -> None:
-    assert "not a directory" in fails(2, "ask", "x", "--root", str(tmp_path / "missing"))
+    assert "missing does not exist" in fails(2, "ask", "x", "--root", str(tmp_path / "missing"))
     root = ("--root", str(tmp_path))
     for name in ("7b", str(tmp_path / "m.gguf"), str(tmp_path)):
         assert "expected a size (0.5b, 1.5b), an existing GGUF file or hf:" in fails(

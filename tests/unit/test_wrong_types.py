@@ -474,6 +474,26 @@ def test_a_wrong_type_is_named_with_its_argument(make: Callable[[], Any], messag
             "a request must be a dict or an object with model_dump, not str",
         ),
         (
+            lambda: api.decode_request({"messages": "hi"}),
+            DefinitionError,
+            "the body is not a request of openai_chat: messages cannot be read: a value has another type than",
+        ),
+        (
+            lambda: api.decode_request({"messages": [], "tools": {"name": "stock"}}),
+            DefinitionError,
+            "the body is not a request of openai_chat: tools cannot be read: a value has another type than",
+        ),
+        (
+            lambda: api.decode_request({"messages": [{"content": "hi"}]}),
+            DefinitionError,
+            "the body is not a request of openai_chat: messages cannot be read: 'role' is missing",
+        ),
+        (
+            lambda: api.decode_request({"model": "m"}),
+            DefinitionError,
+            "the body is not a request of openai_chat: 'messages' is missing",
+        ),
+        (
             lambda: TextBackend(later, format="hermse"),
             UnknownFormat,
             "unknown wire format 'hermse'; did you mean hermes",

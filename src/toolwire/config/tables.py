@@ -458,7 +458,7 @@ def load_configuration(path: str | PathLike[str]) -> Configuration:
             the message names the file, the line and the key.
         TypeError: `path` is not a path.
     """
-    text = read_text(path)
+    text = read_text(path, if_missing=f" (`toolwire init {path}` writes one)")
     data = read_toml(path, text)
     try:
         configuration = Configuration.model_validate(data)

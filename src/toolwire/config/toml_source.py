@@ -17,8 +17,12 @@ from toolwire.errors import ConfigurationError
 from toolwire.text.suggest import closest, did_you_mean
 
 
-def read_text(path: str | PathLike[str]) -> str:
+def read_text(path: str | PathLike[str], *, if_missing: str = "") -> str:
     """Return the text of a file.
+
+    Args:
+        path: the file.
+        if_missing: what to do if there is no such file; added to the message.
 
     Raises:
         ConfigurationError: it cannot be read.
@@ -27,7 +31,8 @@ def read_text(path: str | PathLike[str]) -> str:
     try:
         return Path(path).read_text("utf-8")
     except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read: {error.strerror or error}") from error
+        advice = if_missing if isinstance(error, FileNotFoundError) else ""
+        raise ConfigurationError(f"{path}: cannot be read: {error.strerror or error}{advice}") from error
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error}") from error
 

@@ -35,7 +35,7 @@ from toolwire.providers.cache_marks import MarkForm, with_marks
 from toolwire.providers.failure_kinds import INTERNAL, FailureKind
 from toolwire.providers.framing import Frame, Framing, ServerSentEvents, sse
 from toolwire.providers.identifiers import ANY, Alphabet, own_names
-from toolwire.providers.member_types import check_member_types
+from toolwire.providers.member_types import check_member_types, unreadable_reason
 from toolwire.providers.message_parts import Json, answer_members, note_dropped
 from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.output_schema import OutputSchema
@@ -292,9 +292,8 @@ class ProviderApi(ABC):
         try:
             request = self.read_request(data)
         except UNREADABLE as error:
-            raise DefinitionError(
-                f"the body is not a request of {self.name}: {type(error).__name__} {error}"
-            ) from error
+            reason = unreadable_reason(self.read_request, data, error)
+            raise DefinitionError(f"the body is not a request of {self.name}: {reason}") from error
         check_member_types(request)
         return request
 

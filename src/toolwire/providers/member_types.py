@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolwire.errors import DefinitionError
 from toolwire.messages import FilePart, ImagePart, Part, ReasoningPart, TextPart, ToolCall, ToolResult
 from toolwire.providers.request import ChatRequest
+from toolwire.providers.stream_codec import UNREADABLE
 
 _TEXTS: Mapping[type[Part], tuple[str, ...]] = {
     TextPart: ("text",),
@@ -18,6 +19,10 @@ _TEXTS: Mapping[type[Part], tuple[str, ...]] = {
     FilePart: ("data", "media_type", "url", "name"),
 }
 """Fields of the parts of messages that are text in every API."""
+
+
+_NESTED = ("messages", "input", "contents", "tools", "system")
+"""Members of bodies with values inside of values. Only these are tried, so that a refusal stays cheap."""
 
 
 def check_member_types(request: ChatRequest) -> None:
@@ -41,6 +46,27 @@ def check_member_types(request: ChatRequest) -> None:
     for members in request.provider_tools:
         if not isinstance(members, Mapping):
             raise _wrong("a tool", "an object", members)
+
+
+def unreadable_reason(read: Callable[[dict[str, Any]], object], body: dict[str, Any], error: Exception) -> str:
+    """Return why a body cannot be read, for the person who wrote it.
+
+    Args:
+        read: the function that failed.
+        body: the body.
+        error: what it raised.
+    """
+    missing = f"{error} is missing" if isinstance(error, KeyError) else ""
+    for name in _NESTED:
+        if name not in body:
+            continue
+        try:
+            read({**body, name: []})
+        except (*UNREADABLE, DefinitionError):
+            continue
+        detail = missing or f"a value has another type than the API documents ({error})"
+        return f"{name} cannot be read: {detail}"
+    return missing or f"{type(error).__name__} {error}"
 
 
 def _wrong(place: str, expected: str, value: Any) -> DefinitionError:

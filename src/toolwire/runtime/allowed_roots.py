@@ -65,7 +65,8 @@ class AllowedRoots:
         self._spelled: list[tuple[tuple[str, ...], Path]] = []
         for root, original in zip(self.roots, roots, strict=True):
             if not root.is_dir():
-                raise ToolError(f"not a directory: {os.fspath(original)}")
+                reason = "is not a directory" if root.exists() else "does not exist"
+                raise ToolError(f"the root {os.fspath(original)} {reason}")
             written = Path(os.path.abspath(Path(original).expanduser()))
             self._spelled += [(root.parts[1:], root), (written.parts[1:], root)]
         self._spelled.sort(key=lambda spelling: len(spelling[0]))

@@ -258,7 +258,7 @@ def test_file_that_is_no_schema_is_refused(text: str | None, message: str, tmp_p
 @pytest.mark.parametrize(
     ("tools", "message"),
     [
-        ('builtin = ["nowhere"]', r"toolwire.toml: agents.a.tools: not a directory: .*nowhere"),
+        ('builtin = ["nowhere"]', r"toolwire.toml: agents.a.tools: the root .*nowhere does not exist"),
         ('python = ["nowhere.py"]', r"toolwire.toml: agents.a.tools: cannot read .*nowhere.py: no Python file"),
         (
             'python = ["mine.py", "same.py"]',

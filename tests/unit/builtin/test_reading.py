@@ -114,9 +114,10 @@ def test_without_roots_there_are_no_tools() -> None:
 
 
 def test_a_root_must_be_a_directory(root: Path) -> None:
-    for wrong in (root / "a.txt", root / "missing"):
-        with pytest.raises(ToolError, match="not a directory"):
-            FileTools(wrong)
+    with pytest.raises(ToolError, match=r"the root .*a\.txt is not a directory"):
+        FileTools(root / "a.txt")
+    with pytest.raises(ToolError, match=r"the root .*missing does not exist"):
+        FileTools(root / "missing")
 
 
 @pytest.mark.mission("F40")
