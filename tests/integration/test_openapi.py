@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,7 +25,7 @@ from toolwire import (
     ToolRegistry,
     ToolResult,
 )
-from toolwire.openapi import OpenApi, OpenApiOptions
+from toolwire.openapi import OpenApi, OpenApiOptions, openapi_tools
 
 DOCUMENT: dict[str, Any] = {
     "openapi": "3.1.0",
@@ -197,6 +198,53 @@ def test_client_of_the_user_keeps_its_headers() -> None:
         "o",
         "https://shop.test/orders/3",
     )
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """Addresses of names, which the system would look up; without a proxy."""
+    addresses: dict[str, list[str]] = {}
+
+    async def look_up(name: str, _: int) -> list[str]:
+        if name not in addresses:
+            raise socket.gaierror(-2, "Name or service not known")
+        return addresses[name]
+
+    monkeypatch.setattr(openapi_tools, "look_up", look_up)
+    monkeypatch.setattr(openapi_tools, "proxy_of", lambda *_: "")
+    return addresses
+
+
+@pytest.mark.parametrize("inside", ["127.0.0.1", "169.254.169.254", "::1", "fe80::1%eth0", "::ffff:10.0.0.1"])
+def test_a_server_of_the_document_whose_name_leads_inside_gets_no_request(
+    inside: str, names: dict[str, list[str]]
+) -> None:
+    names["eu.example.com"] = ["93.184.215.14", inside]
+    error = Desk("", trust_servers=True, headers={"Authorization": "secret"}).call("getOrder", id=1).error
+    expected = f"eu.example.com leads to {inside}, which is private; a server there has to be passed as base_url=."
+    assert (error or "").endswith(expected)
+
+
+def test_a_server_of_the_document_is_reached_at_the_address_that_was_checked(
+    names: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "cannot be reached: gaierror." in (Desk("", trust_servers=True).call("getOrder", id=1).error or "")
+    names["eu.example.com"] = ["::1", "127.0.0.1"]  # at the first nobody listens
+    monkeypatch.setattr(openapi_tools, "is_private", lambda _: False)
+    asked: list[Asked] = []
+
+    def respond(request: Asked) -> Answer:
+        asked.append(request)
+        return Answer(b'{"id": 5}')
+
+    with serving(respond, get=True) as url:
+        port = url.rpartition(":")[2]
+        document = {**DOCUMENT, "servers": [{"url": f"http://eu.example.com:{port}/v1"}]}
+        (tool,) = OpenApi(document, trust_servers=True, headers={"X-Own": "o"}, only=["getOrder"]).tools
+        assert asyncio.run(tool(id=5)) == {"id": 5}
+    (request,) = asked
+    headers = {name.lower(): value for name, value in request.headers.items()}
+    assert (request.path, headers["host"], headers["x-own"]) == ("/v1/orders/5", f"eu.example.com:{port}", "o")
 
 
 def test_user_says_where_requests_go() -> None:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
-import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.request import getproxies, proxy_bypass
 
 import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from toolwire.client.public_addresses import (
+    Lookup,
+    PrivateAddressError,
+    is_private,
+    look_up,
+    proxy_of,
+    public_addresses,
+)
 from toolwire.mcp.servers import Launch
 from toolwire.policy.policy import Host
 
@@ -62,14 +67,6 @@ class _BoundedStream(httpx2.AsyncByteStream):
         await self._inner.aclose()
 
 
-Lookup = Callable[[str, int], Awaitable[list[str]]]
-
-
-async def _look_up(host: str, port: int) -> list[str]:
-    results = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in results))
-
-
 class PublicTransport(httpx2.AsyncBaseTransport):
     """HTTP to public internet addresses alone; requests go to the very address that was checked.
 
@@ -77,7 +74,7 @@ class PublicTransport(httpx2.AsyncBaseTransport):
     no connection is reused whose certificate is another host's.
     """
 
-    def __init__(self, look_up: Lookup = _look_up, inside: Callable[[str], bool] = _PRIVATE.maybe) -> None:
+    def __init__(self, look_up: Lookup = look_up, inside: Callable[[str], bool] = is_private) -> None:
         """Prepare.
 
         Args:
@@ -97,14 +94,13 @@ class PublicTransport(httpx2.AsyncBaseTransport):
         """
         name, port = request.url.host, request.url.port or (443 if request.url.scheme == "https" else 80)
         try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                addresses = await self._look_up(name, port)
+            addresses = await public_addresses(name, port, self._look_up, self._inside)
         except (OSError, UnicodeError) as error:  # a TimeoutError is an OSError
             raise httpx2.ConnectError(f"{name:.200} cannot be looked up: {error}", request=request) from error
-        for address in addresses:
-            if self._inside(f"http://[{address}]/" if ":" in address else f"http://{address}/"):
-                why = f"{name:.200} leads to {address}, which is private; private = true allows requests to it"
-                raise httpx2.UnsupportedProtocol(why, request=request)
+        except PrivateAddressError as error:
+            raise httpx2.UnsupportedProtocol(
+                f"{error}; private = true allows requests to it", request=request
+            ) from error
         if name not in self._names:
             self._names[name] = httpx2.AsyncHTTPTransport(verify=self._trusted)
         missed: httpx2.RequestError = httpx2.ConnectError(f"{name:.200} has no address", request=request)
@@ -128,15 +124,6 @@ class PublicTransport(httpx2.AsyncBaseTransport):
             await transport.aclose()
 
 
-def _proxy(url: httpx2.URL) -> str:
-    """Return the proxy that this machine's settings name for a URL; "" if there is none."""
-    proxies = getproxies()
-    proxy = proxies.get(url.scheme) or proxies.get("all") or ""
-    if not proxy or proxy_bypass(url.host if url.port is None else f"{url.host}:{url.port}"):
-        return ""
-    return proxy if "://" in proxy else f"http://{proxy}"
-
-
 class ProxyTransport(httpx2.AsyncBaseTransport):
     """HTTP through the proxy that is set up for a request; without one, through `PublicTransport`."""
 
@@ -155,7 +142,8 @@ class ProxyTransport(httpx2.AsyncBaseTransport):
         Raises:
             httpx2.RequestError: there is no response, the proxy cannot be used, or the name has a private address.
         """
-        proxy = _proxy(request.url)
+        url = request.url
+        proxy = proxy_of(url.scheme, url.host, url.port)
         if not proxy:
             return await self._direct.handle_async_request(request)
         if proxy not in self._proxies:
@@ -186,7 +174,7 @@ async def open_url(
 
     async def check_request(request: httpx2.Request) -> None:
         url = str(request.url)
-        if request.url.scheme not in ("http", "https") or (not inside and _PRIVATE.maybe(url)):
+        if request.url.scheme not in ("http", "https") or (not inside and is_private(url)):
             raise httpx2.UnsupportedProtocol(
                 f"the server leads to {url:.200}, where no request may go", request=request
             )

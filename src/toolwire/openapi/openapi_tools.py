@@ -19,15 +19,14 @@ import httpx
 from typing_extensions import Unpack
 
 from toolwire._surface import check_number, check_type, wrong_type
+from toolwire.client.public_addresses import PrivateAddressError, is_private, look_up, proxy_of, public_addresses
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError
 from toolwire.openapi.api_document import ApiDocument, OperationSource, load_document
 from toolwire.openapi.operations import ApiRequest, Operation, operation_name, read_operation
 from toolwire.openapi.responses import read_response
-from toolwire.policy.hosts import Host
 from toolwire.text.suggest import check_options, closest, did_you_mean
 from toolwire.tools import Tool, ToolBehavior, ToolOptions
 
-_PRIVATE = Host("private")
 _VARIABLE = re.compile(r"\{([^{}]*)\}")
 
 
@@ -190,7 +189,7 @@ class _Sender:
             _check_url(url)
         except (ConfigurationError, KeyError, IndexError, TypeError, AttributeError) as error:
             raise DefinitionError("the document names no server with a whole address; pass base_url=") from error
-        if _PRIVATE.maybe(url):
+        if is_private(url):
             raise DefinitionError(f"the document names the private server {url:.200}; pass it as base_url=")
         return url.rstrip("/")
 
@@ -208,16 +207,42 @@ class _Sender:
         try:
             async with asyncio.timeout(self._timeout), self._opened() as client:
                 built = client.build_request(request.method, url, headers=headers, content=request.content)
-                # A redirect could lead the request, and the user's headers with it, to another server.
-                response = await client.send(built, stream=True, follow_redirects=False)
+                response = await self._send(client, built)
                 try:
                     return await read_response(response, self._max_bytes)
                 finally:
                     await response.aclose()
         except TimeoutError as error:
             raise ToolError(f"{host} did not answer within {self._timeout:g} seconds.") from error
-        except (httpx.RequestError, httpx.InvalidURL) as error:
+        except PrivateAddressError as error:
+            raise ToolError(f"{error}; a server there has to be passed as base_url=.") from error
+        except (httpx.RequestError, httpx.InvalidURL, OSError, UnicodeError) as error:
             raise ToolError(f"{host} cannot be reached: {type(error).__name__}.") from error
+
+    async def _send(self, client: httpx.AsyncClient, request: httpx.Request) -> httpx.Response:
+        """Send a request to the server that the user named; or to a public address of one that the document named.
+
+        A redirect is not followed: it could lead the request, and the user's headers with it, to another server.
+        """
+        url = request.url
+        # A client of the user's own, or a proxy, looks names up itself.
+        if self._base_url or self._client is not None or proxy_of(url.scheme, url.host, url.port):
+            return await client.send(request, stream=True, follow_redirects=False)
+        missed: httpx.RequestError = httpx.ConnectError("the name has no address", request=request)
+        port = url.port or (443 if url.scheme == "https" else 80)
+        for address in await public_addresses(url.host, port, look_up, is_private):
+            direct = httpx.Request(
+                request.method,
+                url.copy_with(host=address),
+                headers=request.headers,
+                stream=request.stream,
+                extensions={**request.extensions, "sni_hostname": url.host},
+            )
+            try:
+                return await client.send(direct, stream=True, follow_redirects=False)
+            except (httpx.ConnectError, httpx.ConnectTimeout) as error:  # nothing was sent yet
+                missed = error
+        raise missed
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[httpx.AsyncClient]:

@@ -1,0 +1,70 @@
+"""Addresses that names lead to: requests to a server that nobody vouches for go to the public internet alone.
+
+A request has to go to the very address that was checked. Looking the name up again could give another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from urllib.request import getproxies, proxy_bypass
+
+from toolwire.policy.hosts import Host
+
+LOOKUP_SECONDS = 30.0
+"""Maximum time to look up a name, in seconds."""
+
+Lookup = Callable[[str, int], Awaitable[list[str]]]
+"""Returns the addresses of a name, for a port."""
+is_private = Host("private").maybe
+"""Returns whether a URL may lead into a private network; of a name, only whether it usually does."""
+
+
+class PrivateAddressError(ValueError):
+    """A name leads into a private network."""
+
+
+async def look_up(name: str, port: int) -> list[str]:
+    """Return the addresses of a name, as the system resolves it."""
+    results = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in results))
+
+
+async def public_addresses(
+    name: str, port: int, look_up: Lookup = look_up, inside: Callable[[str], bool] = is_private
+) -> list[str]:
+    """Return the addresses of a name, all of which are on the public internet.
+
+    Args:
+        name: the host of a URL.
+        port: the port.
+        look_up: returns the addresses of a name.
+        inside: returns whether a URL, whose host is an address, is private.
+
+    Raises:
+        OSError: the name cannot be looked up.
+        UnicodeError: the name cannot be a host.
+        PrivateAddressError: one of its addresses is private.
+    """
+    async with asyncio.timeout(LOOKUP_SECONDS):
+        addresses = await look_up(name, port)
+    for address in addresses:
+        if inside(f"http://[{address}]/" if ":" in address else f"http://{address}/"):
+            raise PrivateAddressError(f"{name:.200} leads to {address}, which is private")
+    return addresses
+
+
+def proxy_of(scheme: str, host: str, port: int | None) -> str:
+    """Return the proxy that this machine's settings name for a URL; "" if there is none.
+
+    Args:
+        scheme: the scheme of the URL.
+        host: its host.
+        port: its port; None if it names none.
+    """
+    proxies = getproxies()
+    proxy = proxies.get(scheme) or proxies.get("all") or ""
+    if not proxy or proxy_bypass(host if port is None else f"{host}:{port}"):
+        return ""
+    return proxy if "://" in proxy else f"http://{proxy}"
