@@ -110,6 +110,27 @@ def test_prose_alone_is_accepted_where_calls_are_not_required(wire: WireFormat, 
     assert not real.match(written(wire, syntax, "required"), PROSE, syntax).complete
 
 
+@pytest.mark.parametrize("wire", WITH_CALLS)
+def test_no_call_is_accepted_where_none_may_be_written(wire: WireFormat) -> None:
+    real = engine("llguidance")
+    none = written(wire, "lark", "none")
+    permitted = message_rules(
+        wire, list(KNOWN.values()), choice_of="none", parallel=True, reasoning="none", primed=wire.primed
+    )[0].permitted_markers()
+    # What the prompt has begun may be followed by the call itself, or by text and a whole call.
+    befores = st.sampled_from(["", "\n", PROSE, "Well: ", wire.primed, f"\n{wire.primed}", PROSE + wire.primed])
+
+    @settings(max_examples=max(4, settings().max_examples // 10))
+    @given(cases(wire, most=1), befores)
+    def check(case: Case, before: str) -> None:
+        text = before + case.text
+        if toolwire.parse(text, format=wire, tools=TOOLS).tool_calls:
+            is_named = any(marker in wire.primed + text for marker in permitted)  # `widened` lists them
+            assert is_named or not real.match(none, text, "lark").complete, text
+
+    check()
+
+
 def damaged(case: Case) -> list[str]:
     """Return a message of one call with the standard damages."""
     wrong = [

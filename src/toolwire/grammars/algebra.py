@@ -5,11 +5,8 @@ Build expressions with the functions, which merge neighbours and remove what can
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-from toolwire.errors import DefinitionError
 
 LAST = 0x10FFFF
 """The last code point."""
@@ -132,6 +129,11 @@ def literal(text: str) -> Expression:
     return Fixed(text) if text else EMPTY
 
 
+def lexeme(part: Expression) -> Expression:
+    """Return an expression without rules as one unit for engines with a lexer."""
+    return part if part in (EMPTY, NOTHING) else Lexeme(part)
+
+
 def chars(text: str) -> Chars:
     """Return one of the characters of a text."""
     return Chars(_merged((ord(character), ord(character)) for character in text))
@@ -238,7 +240,28 @@ def without_prefixes(part: Expression, texts: Sequence[str], rules: Mapping[str,
 
 def without_prefix(part: Expression, text: str, rules: Mapping[str, Expression]) -> Expression:
     """Return what may follow a text at the beginning of an expression; NOTHING if it cannot begin so."""
-    return without_prefixes(part, [text], rules).get(text, NOTHING)
+    rest = _without_literal(part, text, rules) if text else part
+    return without_prefixes(part, [text], rules).get(text, NOTHING) if rest is None else rest
+
+
+def _without_literal(part: Expression, text: str, rules: Mapping[str, Expression]) -> Expression | None:
+    """Return what may follow a text where literals alone decide; None where they do not."""
+    match part:
+        case Fixed(written):
+            if written.startswith(text):
+                return literal(written[len(text) :])
+            return None if text.startswith(written) else NOTHING
+        case Either(options):
+            rests = [_without_literal(option, text, rules) for option in options]
+            decided = [rest for rest in rests if rest is not None]
+            return choice(decided) if len(decided) == len(rests) else None
+        case RuleName(name):
+            return _without_literal(rules[name], text, rules)
+        case Chain((head, *tail)):
+            rest = _without_literal(head, text, rules)
+            return None if rest is None else sequence(rest, *tail)
+        case _:
+            return None
 
 
 def _without(part: Expression, character: str, rules: Mapping[str, Expression]) -> Expression:
@@ -253,9 +276,8 @@ def _without(part: Expression, character: str, rules: Mapping[str, Expression]) 
         case RuleName(name):
             return _without(rules[name], character, rules)
         case Lexeme(inner):
-            rest = _without(inner, character, rules)
             # The rest of a lexeme is one too: engines with a lexer start it where the prompt ends.
-            return rest if rest in (EMPTY, NOTHING) else Lexeme(rest)
+            return lexeme(_without(inner, character, rules))
         case Repeat(inner, least, most):
             more = repeat(inner, max(least - 1, 0), None if most is None else most - 1)
             return sequence(_without(inner, character, rules), more)
@@ -283,148 +305,3 @@ def can_be_empty(part: Expression, rules: Mapping[str, Expression], open_rules: 
             return can_be_empty(inner, rules, open_rules)
         case RuleName(name):
             return name not in open_rules and can_be_empty(rules[name], rules, open_rules | {name})
-
-
-MAX_SIZE = 1000
-"""Maximum number of parts of an expression for text between markers; engines take long to read larger ones."""
-
-
-def _size(part: Expression, sizes: dict[int, tuple[Expression, int]]) -> int:
-    """Return the number of parts of an expression; parts are remembered by identity, because they are shared."""
-    if id(part) not in sizes:
-        match part:
-            case Chain(inner) | Either(inner):
-                size = 1 + sum(_size(each, sizes) for each in inner)
-            case Repeat(content) | Lexeme(content):
-                size = 1 + _size(content, sizes)
-            case _:
-                size = 1
-        sizes[id(part)] = (part, size)
-    return sizes[id(part)][1]
-
-
-class Prose:
-    """Text in which some markers do not appear, or end it: one regular expression, whatever the markers overlap in.
-
-    The markers make an automaton whose states are the beginnings of markers that the text may be inside. Its states
-    become expressions from the longest beginning to the empty one.
-
-    Attributes:
-        plain: one character that no marker begins with.
-        detour: text that begins as a marker does, and turns out to be none.
-        endings: the text of each marker, together with beginnings of markers right before it.
-        rest: the beginning of a marker at the end of the text; may be empty.
-        permitted: banned markers that the text may contain after all, because the markers overlap in too many ways.
-    """
-
-    def __init__(self, markers: Iterable[str], banned: Iterable[str] = ()) -> None:
-        """Make the expressions for texts that end at a marker and contain none that is banned."""
-        self._ends = dict.fromkeys(markers)
-        self._words = [*self._ends, *(word for word in dict.fromkeys(banned) if word not in self._ends)]
-        out = self._reduce() or self._without_banned()
-        loop = out.get("loop", NOTHING)
-        options = loop.options if isinstance(loop, Either) else (loop,)
-        self.plain = choice(option for option in options if isinstance(option, Chars))
-        self.detour = choice(option for option in options if not isinstance(option, Chars))
-        self.endings = {marker: out.get(f"end {marker}", NOTHING) for marker in self._ends}
-        self.rest = out["stop"]
-        self.permitted = tuple(dict.fromkeys(word for word in banned if word not in self._words))
-
-    def _without_banned(self) -> dict[str, Expression]:
-        """Return the ways of the empty beginning where only the markers themselves count."""
-        # Banned markers are those of shapes that models write by mistake. Text may then contain them, and the parser
-        # reads them; the markers that end the text are never left out.
-        self._words = list(self._ends)
-        out = self._reduce()
-        if out is None:
-            raise DefinitionError(
-                f"these markers overlap in too many ways for a grammar: {', '.join(self._words)[:200]}"
-            )
-        return out
-
-    def _reduce(self) -> dict[str, Expression] | None:
-        """Return the ways from the empty beginning past all others; None if they are too many."""
-        edges = self._edges()
-        sizes: dict[int, tuple[Expression, int]] = {}
-        # The longest beginnings go first: almost every one of them is entered from one state alone, so that its way
-        # is copied once. Only where markers overlap are ways copied more often.
-        for state in sorted(edges, key=len, reverse=True):
-            if state:
-                self._remove(edges, state)
-                if any(_size(way, sizes) > MAX_SIZE for row in edges.values() for way in row.values()):
-                    return None
-        total = sum(_size(way, sizes) for way in edges[""].values())
-        return edges[""] if total <= MAX_SIZE or len(self._words) == len(self._ends) else None
-
-    def _edges(self) -> dict[str, dict[str, Expression]]:
-        """Return for each state what leads where: "to STATE", "loop", "end MARKER", or "stop" for the text's end."""
-        states = {word[:at] for word in self._words for at in range(len(word))}
-        alphabet = sorted({character for word in self._words for character in word})
-        # Where a character leads from a state: a state, a marker, or None for a banned one. Only characters count that
-        # do not lead to the empty state.
-        leads: dict[str, dict[str, str | None]] = {}
-        edges: dict[str, dict[str, Expression]] = {}
-        waiting = [("", "")]
-        for state, longest_suffix in waiting:
-            row = dict(leads[longest_suffix]) if state else {}
-            fallback = dict(row)
-            for character in alphabet:
-                longer = state + character
-                if longer in self._words:
-                    row[character] = longer if longer in self._ends else None
-                elif longer in states and not self._is_over(fallback.get(character, "")):
-                    row[character] = longer
-                    waiting.append((longer, fallback.get(character) or ""))
-            leads[state] = row
-            edges[state] = self._ways(state, row)
-        return edges
-
-    def _is_over(self, target: str | None) -> bool:
-        """Return whether a marker ends here, so that no longer one can."""
-        return target is None or target in self._ends
-
-    def _ways(self, state: str, leads: Mapping[str, str | None]) -> dict[str, Expression]:
-        targets: dict[str, list[str]] = {}
-        for character, target in leads.items():
-            if target is not None:
-                kind = "loop" if target == state else f"end {target}" if target in self._ends else f"to {target}"
-                targets.setdefault(kind, []).append(character)
-        ways: dict[str, Expression] = {kind: chars("".join(letters)) for kind, letters in targets.items()}
-        home = chars_except("".join(leads))
-        if home.ranges:
-            ways["to " if state else "loop"] = home
-        return {**ways, "stop": EMPTY}
-
-    @staticmethod
-    def _remove(edges: dict[str, dict[str, Expression]], state: str) -> None:
-        """Replace the ways through a state by ways past it."""
-        ways = edges.pop(state)
-        loop = repeat(ways.pop("loop", NOTHING))
-        for other, row in edges.items():
-            into = row.pop(f"to {state}", None)
-            if into is None:
-                continue
-            through = sequence(into, loop)
-            for target, way in ways.items():
-                key = "loop" if target == f"to {other}" else target
-                row[key] = choice([*([row[key]] if key in row else []), sequence(through, way)])
-
-    @property
-    def text(self) -> Expression:
-        """Any text without the markers, which may be empty."""
-        return sequence(repeat(choice([self.plain, self.detour])), self.rest)
-
-    def until(self) -> Lexeme:
-        """Return text up to and including the first marker, as one lexeme."""
-        return Lexeme(sequence(repeat(choice([self.plain, self.detour])), choice(self.endings.values())))
-
-    def pieces(self) -> Expression:
-        """Return text before a marker, in lexemes that end before each beginning of a marker."""
-        detour = NOTHING if self.detour == NOTHING else Lexeme(self.detour)
-        return repeat(choice([Lexeme(repeat(self.plain, 1)), detour]))
-
-
-@functools.lru_cache(maxsize=256)
-def prose(markers: tuple[str, ...], banned: tuple[str, ...] = ()) -> Prose:
-    """Return the expressions for text around these markers; see `Prose`."""
-    return Prose(markers, banned)

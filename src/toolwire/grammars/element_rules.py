@@ -14,10 +14,10 @@ from toolwire.grammars.algebra import (
     choice,
     literal,
     optional,
-    prose,
     repeat,
     sequence,
 )
+from toolwire.grammars.prose import prose
 from toolwire.grammars.value_rules import MAX_BOUND, NAME_CHARACTERS, NAME_START, ValueRules, other_name
 from toolwire.grammars.value_types import (
     Alternatives,

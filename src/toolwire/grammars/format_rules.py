@@ -20,12 +20,12 @@ from toolwire.grammars.algebra import (
     free_space,
     literal,
     optional,
-    prose,
     repeat,
     sequence,
     union,
 )
 from toolwire.grammars.element_rules import ElementRules
+from toolwire.grammars.prose import prose
 from toolwire.grammars.schema_values import ValueReader
 from toolwire.grammars.value_rules import (
     JSON,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, assert_never
 
 from toolwire._surface import check_type
@@ -83,11 +83,8 @@ def grammar(
         parallel=parallel,
         reasoning=reasoning,
         primed=wire.primed if primed is None else primed,
+        text_after=text_after,
     )
-    if text_after:
-        message = replace(
-            message, calls=message.with_text_after(message.calls), openers=message.openers_with_text_after
-        )
     match syntax:
         case "lark":
             text = write_lark(message.root, message.rules)

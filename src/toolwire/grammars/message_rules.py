@@ -10,21 +10,20 @@ from toolwire.grammars.algebra import (
     EMPTY,
     NOTHING,
     Expression,
-    Lexeme,
-    chars_except,
     choice,
     free_space,
     literal,
     optional,
-    prose,
     sequence,
     without_prefix,
     without_prefixes,
 )
 from toolwire.grammars.format_rules import FormatRules
+from toolwire.grammars.free_text import FreeText, Opener
+from toolwire.grammars.prose import prose
 from toolwire.tools import ToolDefinition
 from toolwire.wire.node_markers import first
-from toolwire.wire.syntax import Call, Header, Lit, Name, Node, Tag, ToolTag, WireFormat, as_written
+from toolwire.wire.syntax import Call, Header, Lit, Name, Node, PyCalls, Tag, ToolTag, WireFormat, as_written
 
 _BRACKETS = frozenset("{[")
 
@@ -35,58 +34,45 @@ class MessageRules:
 
     Attributes:
         rules: expressions by name.
-        calls: a message of calls and nothing else; NOTHING if there are no tools.
-        openers: what may follow prose: the marker that begins calls, and the rest of them.
+        calls: a message of calls, and of the text behind them if that is allowed; NOTHING if there are no tools.
+        opener: the text by which calls begin; None where they have none for certain.
         banned: markers that prose cannot contain, unless they overlap in too many ways.
         parts_of_openers: markers that prose can contain, because an opener contains them.
         closed_start: characters that prose cannot begin with, because a call would begin so.
         reasoning: reasoning before everything else; EMPTY for none.
         prose: text may come instead of calls, and before those that have an opener.
         primed: the end of the prompt, with which the text begins that is read.
+        text: text without calls, and around them.
     """
 
     rules: Mapping[str, Expression]
     calls: Expression
-    openers: Mapping[str, Expression]
+    opener: Opener | None
     banned: tuple[str, ...]
     parts_of_openers: tuple[str, ...]
     closed_start: str
     reasoning: Expression
     prose: bool
     primed: str
+    text: FreeText
 
     @property
     def root(self) -> Expression:
         """The expression of the whole message, without the end of the prompt."""
         if not self.prose:
             return sequence(self.reasoning, self.primed_calls)
-        if not self.openers:
-            return sequence(self.reasoning, choice([self.primed_calls, self._primed(self.free_text)]))
+        if self.opener is None or self.calls == NOTHING:
+            return sequence(self.reasoning, choice([self.primed_calls, self.free_text]))
         # A message is read as one text with the end of the prompt. What the prompt has begun already is taken away from
         # the finished expression, so that a beginning of a marker in the prompt counts.
-        text = prose(tuple(self.openers), self.banned)
-        if len(self.openers) == 1:
-            (rest,) = self.openers.values()
-            started = sequence(self._primed(text.until()), rest)
-            return sequence(self.reasoning, choice([started, self._primed(self.free_text)]))
-        # Each opener has a rest of its own, so they cannot be parts of one lexeme. The text before them is cut where an
-        # opener could begin, because a lexer never gives characters back.
-        ends = [sequence(Lexeme(text.endings[opener]), rest) for opener, rest in self.openers.items()]
-        message = sequence(text.pieces(), choice([*ends, Lexeme(text.rest)]))
-        return sequence(self.reasoning, self._primed(message))
-
-    def with_text_after(self, calls: Expression) -> Expression:
-        """Return calls that text may follow, which begins with a blank or a letter and contains no further call."""
-        if calls == NOTHING:
-            return calls
-        start = chars_except("<[{(`,;|")
-        text = prose(tuple(self.openers), self.banned).text
-        return sequence(calls, optional(Lexeme(sequence(start, text))))
+        return sequence(self.reasoning, self._primed(self.text.before(self.calls)))
 
     @property
-    def openers_with_text_after(self) -> dict[str, Expression]:
-        """The openers of calls that text may follow."""
-        return {opener: self.with_text_after(rest) for opener, rest in self.openers.items()}
+    def openers(self) -> dict[str, Expression]:
+        """The rest of calls behind each text by which they begin."""
+        if self.opener is None or self.calls == NOTHING:
+            return {}
+        return without_prefixes(self.calls, self.opener.texts, self.rules)
 
     def permitted_markers(self, *, engine_excludes: bool = False) -> tuple[str, ...]:
         """Return the markers that text may contain, although a reader takes them for the beginning of a call.
@@ -96,8 +82,7 @@ class MessageRules:
         """
         if not self.prose:
             return ()
-        left_out = () if engine_excludes else prose(tuple(self.openers), self.banned).permitted
-        return (*self.parts_of_openers, *left_out)
+        return (*self.parts_of_openers, *(() if engine_excludes else self.text.permitted))
 
     @property
     def primed_calls(self) -> Expression:
@@ -111,15 +96,19 @@ class MessageRules:
 
     @property
     def free_text(self) -> Expression:
-        """Text without any call, which may be empty."""
-        text = prose(tuple(self.openers), self.banned).text
-        if self.closed_start:
-            text = sequence(chars_except(self.closed_start), text)
-        return optional(Lexeme(text))
+        """Text without any call, which may be empty, without the end of the prompt."""
+        return self._primed(self.text.alone())
 
 
 def message_rules(
-    wire: WireFormat, tools: Sequence[ToolDefinition], *, choice_of: str, parallel: bool, reasoning: str, primed: str
+    wire: WireFormat,
+    tools: Sequence[ToolDefinition],
+    *,
+    choice_of: str,
+    parallel: bool,
+    reasoning: str,
+    primed: str,
+    text_after: bool = False,
 ) -> tuple[MessageRules, FormatRules]:
     """Return the rules of a message.
 
@@ -130,6 +119,7 @@ def message_rules(
         parallel: several calls are possible.
         reasoning: "none", "allowed" before everything else, or "open" if the prompt has started it.
         primed: the end of the prompt, which is part of the text that is read.
+        text_after: text may follow the calls.
 
     Raises:
         DefinitionError: the format or a tool has no grammar.
@@ -139,56 +129,61 @@ def message_rules(
     reading = FormatRules(wire, tools, parallel=parallel)
     offered = bool(tools) and choice_of != "none"
     calls = reading.calls() if offered else NOTHING
-    rules = reading.rules.rules
     if offered and calls == NOTHING:
         raise DefinitionError(f"the format {wire.name!r} cannot write a call of any of these tools")
-    certain = _openers(wire, tools)
-    openers = without_prefixes(calls, certain, rules) if choice_of == "auto" else {}
-    banned = dict.fromkeys(marker for block in wire.blocks for marker in sorted(_block_marker(block)))
-    banned |= dict.fromkeys(certain)
-    start = _closed_start(wire)
+    opener = _opener(wire, tools)
+    markers = dict.fromkeys(marker for block in wire.blocks for marker in sorted(_block_marker(block)))
+    inside = tuple(mark for mark in markers if opener is not None and mark in opener.marker and mark != opener.marker)
+    banned = tuple(mark for mark in markers if mark not in inside and (opener is None or mark != opener.marker))
+    closed_start = _closed_start(wire)
+    text = FreeText(opener, banned, closed_start, reading.rules)
     return (
         MessageRules(
-            rules,
-            calls,
-            openers,
-            tuple(mark for mark in banned if not any(mark in opener or mark.startswith(opener) for opener in openers)),
-            tuple(mark for mark in banned if any(mark in opener and mark != opener for opener in openers)),
-            start,
+            reading.rules.rules,
+            text.after(calls) if text_after and offered else calls,
+            opener,
+            banned,
+            inside,
+            closed_start,
             _reasoning(wire, reasoning),
             choice_of != "required",
             primed,
+            text,
         ),
         reading,
     )
 
 
-def _openers(wire: WireFormat, tools: Iterable[ToolDefinition]) -> list[str]:
-    """Return the texts by which the first block begins calls for certain; none where calls have no marker."""
-    openers, named = [""], False
+def _opener(wire: WireFormat, tools: Iterable[ToolDefinition]) -> Opener | None:
+    """Return the text by which the first block begins calls for certain; None where calls have no marker."""
+    marker = ""
+    names: list[str] = []
     for node, _ in as_written(wire.blocks[0]):
         match node:
             case Lit(text, before=before, after=after, hint=hint):
-                written = (before if any(openers) else "") + text
-                if named:  # one character ends the name; the rest is not needed
-                    return [opener + written[0] for opener in openers]
-                openers = [opener + written for opener in openers]
+                written = (before if marker else "") + text
+                if names:  # one character ends the name; the rest is not needed
+                    return Opener(marker, tuple(name + written[0] for name in names))
+                marker += written
                 if not hint:
-                    return openers
-                openers = [opener + after for opener in openers]
-            case Tag():
-                return [f"{opener}{node.open}{node.name} " for opener in openers]
+                    return Opener(marker)
+                marker += after
+            case Tag() if not names:
+                return Opener(f"{marker}{node.open}{node.name} ")
             case ToolTag():
-                return [f"{opener}<{tool.name}>" for tool in tools for opener in openers]
+                return Opener(f"{marker}<", tuple(f"{tool.name}>" for tool in tools))
+            case PyCalls(open=bracket) if marker + bracket:
+                return Opener(marker + bracket, tuple(f"{tool.name}(" for tool in tools))
             case Name(prefix=prefix, after=after):
-                openers, named = [f"{opener}{prefix}{tool.name}{after}" for tool in tools for opener in openers], True
+                marker += prefix
+                names = [tool.name + after for tool in tools]
                 if after:
-                    return openers
+                    break
             case Header():
-                openers, named = [opener + tool.name for tool in tools for opener in openers], True
+                names = [tool.name for tool in tools]
             case _:
                 break
-    return [opener for opener in openers if opener]
+    return Opener(marker, tuple(names)) if marker else None
 
 
 def _block_marker(block: tuple[Node, ...]) -> frozenset[str]:

@@ -24,26 +24,28 @@ def write_structural_tag(message: MessageRules) -> str:
 
 def excludes_markers(message: MessageRules) -> bool:
     """Return whether the engine itself looks for the markers that text cannot contain, and not an expression."""
-    return bool(message.openers) or (message.calls == NOTHING and not message.closed_start)
+    return (message.opener is not None or message.calls == NOTHING) and not message.closed_start
 
 
 def _content(message: MessageRules) -> dict[str, Any]:
     calls = message.primed_calls
     if not message.prose:
         return _grammar(calls, message.rules)
-    if not message.openers:
-        free = {"type": "any_text", "excludes": list(message.banned)}
+    openers = message.openers
+    if not openers:
+        markers = message.opener.texts if message.opener else ()
+        free: dict[str, Any] = {"type": "any_text", "excludes": [*markers, *message.banned]}
         if not excludes_markers(message):
             free = _grammar(message.free_text, message.rules)
         return free if calls == NOTHING else {"type": "or", "elements": [_grammar(calls, message.rules), free]}
     # The engine looks for the triggers itself, which is faster than text as an expression.
     tags = [
         {"type": "tag", "begin": opener, "content": _grammar(rest, message.rules), "end": ""}
-        for opener, rest in message.openers.items()
+        for opener, rest in openers.items()
     ]
     text = {
         "type": "triggered_tags",
-        "triggers": list(message.openers),
+        "triggers": list(openers),
         "tags": tags,
         "stop_after_first": True,
         "excludes": list(message.banned),

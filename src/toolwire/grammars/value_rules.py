@@ -21,12 +21,12 @@ from toolwire.grammars.algebra import (
     choice,
     literal,
     optional,
-    prose,
     repeat,
     sequence,
     union,
 )
 from toolwire.grammars.number_rules import integers, numbers
+from toolwire.grammars.prose import prose
 from toolwire.grammars.value_types import (
     Alternatives,
     Constants,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolwire.errors import DefinitionError
-from toolwire.grammars.algebra import EMPTY, NOTHING, can_be_empty, without_prefix
+from toolwire.grammars.algebra import NOTHING, can_be_empty, without_prefix
 from toolwire.grammars.message_grammar import grammar
 from toolwire.grammars.message_rules import MessageRules, message_rules
 from toolwire.tools import ToolDefinition
@@ -108,11 +108,53 @@ def test_without_tools_there_is_only_text() -> None:
 
 
 def test_text_may_follow_calls_where_that_is_asked_for() -> None:
-    message = rules("hermes", choice_of="required")
-    followed = message.with_text_after(message.calls)
-    for text, expected in ((" Done.", EMPTY), ("", EMPTY), (" <tool_call>", NOTHING)):
-        rest = without_prefix(followed, HERMES_CALL + text, message.rules)
-        assert can_be_empty(rest, message.rules) is (expected == EMPTY), text
+    message = rules("hermes", choice_of="required", text_after=True)
+    for text, expected in ((" Done.", True), ("", True), (" <tool_call>", False)):
+        assert accepts(message, HERMES_CALL + text) is expected, text
+
+
+MANY = [ToolDefinition(f"tool_number_{number}") for number in range(300)]
+
+
+@pytest.mark.parametrize("format", ["beam", "functionary_v3_2", "glimmer", "inkling", "pythonic", "tool_tags"])
+def test_text_before_calls_of_many_tools_has_an_expression(format: str) -> None:
+    """The names of these tools are what tells a call from text."""
+    assert accepts(rules(format, MANY), "Hello.")
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "is_text"),
+    [
+        ("glimmer", "user<|message|>Hello.", True),
+        ("glimmer", "pi<|message|>Hello.", True),
+        ("glimmer", "pin", True),
+        ("glimmer", "ping<", False),
+        ("glimmer", " ping<", False),
+        ("glimmer", "pingo<|message|>Hello.", True),
+        ("glimmer", "user<|start|>assistant to=pong<", False),
+        ("glimmer", "pon<|start|>assistant to=pong<", False),
+    ],
+)
+def test_a_marker_that_a_name_has_to_follow_is_text_without_one(format: str, text: str, is_text: bool) -> None:
+    """A model that answers writes the same beginning of a message as one that calls."""
+    for choice_of in ("auto", "none"):
+        message = rules(format, choice_of=choice_of)
+        rest = without_prefix(message.root, f" to={text}", message.rules)
+        assert can_be_empty(rest, message.rules) is is_text
+
+
+@pytest.mark.parametrize("text", ["[ping()]", "Well: [ping()]", "[[ping()]", "[ ping()]", "[1] [pon] [pong()]"])
+def test_text_holds_no_python_call_where_none_may_be_written(text: str) -> None:
+    assert not accepts(rules("pythonic", choice_of="none"), text)
+    assert accepts(rules("pythonic", choice_of="none"), text.replace("(", ""))
+    assert accepts(rules("pythonic"), text) is (" ping" not in text)
+
+
+def test_a_marker_that_overlaps_with_itself_is_found_wherever_it_ends() -> None:
+    message = rules("functionary_v3_2", choice_of="none", primed="")
+    assert accepts(message, ">>>all\nHello >>>>pin")
+    assert not accepts(message, ">>>>ping\n{}")
+    assert not accepts(message, ">>>a>>>>>ping\n{}")
 
 
 @pytest.mark.parametrize("syntax", ["lark", "gbnf"])

@@ -1,0 +1,169 @@
+"""Text around calls: where a marker of calls may appear in it, and where only calls may follow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from toolwire.grammars.algebra import (
+    EMPTY,
+    NOTHING,
+    Expression,
+    chars,
+    chars_except,
+    choice,
+    lexeme,
+    literal,
+    optional,
+    repeat,
+    sequence,
+    without_prefix,
+)
+from toolwire.grammars.prose import prose
+from toolwire.grammars.value_rules import Rules
+
+_BLANKS = " \t\r\n"
+MAX_NAME = 40
+"""Maximum length of the part of a name that is looked at behind a marker, in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opener:
+    """A text by which calls begin for certain.
+
+    Attributes:
+        marker: the text.
+        names: texts one of which has to follow the marker, so that a call begins; none if the marker alone begins one.
+    """
+
+    marker: str
+    names: tuple[str, ...] = ()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All texts by which calls begin."""
+        return tuple(self.marker + name for name in self.names) or (self.marker,)
+
+    @property
+    def border(self) -> str:
+        """The longest beginning of the marker that is its end too: text behind a marker may continue the next one."""
+        return next(
+            self.marker[at:] for at in range(1, len(self.marker) + 1) if self.marker.startswith(self.marker[at:])
+        )
+
+
+class FreeText:
+    """Text without calls, and text before and behind calls.
+
+    Attributes:
+        permitted: markers of calls that the text may contain after all.
+    """
+
+    def __init__(self, opener: Opener | None, banned: Iterable[str], closed_start: str, rules: Rules) -> None:
+        """Prepare the expressions.
+
+        Args:
+            opener: the text by which calls begin; None if they have none.
+            banned: other markers that the text does not contain.
+            closed_start: characters that the text does not begin with.
+            rules: the grammar that the expressions become part of.
+        """
+        self._opener = opener
+        self._closed_start = closed_start
+        self._rules = rules
+        longer = [word for word in banned if opener is not None and word.startswith(opener.marker)]
+        words = [word for word in banned if word not in longer]
+        self._prose = prose((opener.marker,) if opener else (), tuple(words))
+        self._first = "".join({word[0] for word in (*words, *([opener.marker] if opener else []))})
+        # Where a name has to follow the marker, a longer marker is excluded only by markers inside it.
+        named = longer if opener is not None and opener.names else []
+        hidden = [word for word in named if not any(inner in word for inner in words)]
+        self.permitted = (*self._prose.permitted, *hidden)
+
+    def alone(self) -> Expression:
+        """Return text without calls, which may be empty."""
+        start = chars_except(self._closed_start) if self._closed_start else EMPTY
+        return self._text(NOTHING, lambda text: sequence(start, text))
+
+    def before(self, calls: Expression) -> Expression:
+        """Return text without calls, or text and then calls, which begin with the opener."""
+        if self._opener is None:
+            return choice([calls, self.alone()])
+        return self._text(without_prefix(calls, self._opener.marker, self._rules.rules), lambda text: text)
+
+    def after(self, calls: Expression) -> Expression:
+        """Return calls that text may follow, which begins with a blank or a letter and contains no further call."""
+        return sequence(calls, self._text(NOTHING, lambda text: sequence(chars_except("<[{(`,;|"), text)))
+
+    def _text(self, rest: Expression, change: Callable[[Expression], Expression]) -> Expression:
+        """Return text, as `change` restricts its beginning, behind whose marker the rest of calls may follow."""
+        text = optional(lexeme(change(self._prose.text)))
+        if self._opener is None or (rest == NOTHING and not self._opener.names):
+            return text
+        until = lexeme(change(self._prose.until().part))
+        return choice([sequence(until, self._behind_marker(rest, self._opener)), text])
+
+    def _behind_marker(self, rest: Expression, opener: Opener) -> Expression:
+        """Return what may follow the marker: the rest of calls, and text that begins as none of them does."""
+        if not opener.names:
+            return rest
+        name = f"behind the marker, {'text' if rest == NOTHING else 'calls or text'}"
+        return self._rules.rule(name, lambda: self._calls_or_text(rest, opener))
+
+    def _calls_or_text(self, rest: Expression, opener: Opener) -> Expression:
+        # Text up to the next marker is one lexeme, and a lexer gives no character back. So the text behind a marker
+        # ends with the first character in which it differs from all names, or before one that may begin a marker.
+        names = list(dict.fromkeys(name[:MAX_NAME] for name in opener.names))
+        blank = chars(_BLANKS)  # the reader takes white space between the marker and a name
+        differing = sequence(repeat(blank), _differing(names, self._first, self._first + _BLANKS))
+        beginning = choice([sequence(repeat(blank), _beginnings(names, self._first)), repeat(blank, 1)])
+        return choice(
+            [
+                rest,
+                sequence(lexeme(differing), self._text(rest, lambda text: text)),
+                sequence(lexeme(beginning), self._at_marker(rest, "")),
+                self._at_marker(rest, opener.border),
+            ]
+        )
+
+    def _at_marker(self, rest: Expression, prefix: str) -> Expression:
+        """Return text, which may be empty, that begins as a marker does; `prefix` was read before."""
+
+        def change(text: Expression) -> Expression:
+            rests = {first: without_prefix(text, prefix + first, {}) for first in self._first}
+            return choice(sequence(literal(first), rest) for first, rest in rests.items())
+
+        return self._text(rest, change)
+
+
+def _differing(names: Iterable[str], first: str, others: str) -> Expression:
+    """Return the texts that begin as names do and end with a character in which they differ from all.
+
+    Args:
+        names: the names, none of which begins with another.
+        first: characters by which they do not differ.
+        others: the same for the first character.
+    """
+    tails = _tails(names)
+    different = chars_except("".join(tails) + others)
+    inside = (sequence(literal(head), _differing(inner, first, first)) for head, inner in tails.items() if all(inner))
+    return choice([*([different] if different.ranges else []), *inside])
+
+
+def _beginnings(names: Iterable[str], first: str) -> Expression:
+    """Return the beginnings of names behind which no name has one of the characters `first`."""
+    options: list[Expression] = []
+    for head, tails in _tails(names).items():
+        if all(tails):
+            inner = _beginnings(tails, first)
+            may_end = not any(tail[0] in first for tail in tails)
+            options.append(sequence(literal(head), optional(inner) if may_end else inner))
+    return choice(options)
+
+
+def _tails(names: Iterable[str]) -> dict[str, list[str]]:
+    """Return what follows each first character of names."""
+    tails: dict[str, list[str]] = {}
+    for name in names:
+        tails.setdefault(name[0], []).append(name[1:])
+    return tails
