@@ -16,9 +16,10 @@ from toolwire.wire.leaf_scanners import CDATA
 from toolwire.wire.lookahead import Lookahead, known_tags, next_character
 from toolwire.wire.marker_sets import MarkerSet, marker_set
 from toolwire.wire.node_markers import ANY_TAG, TEXT, Markers, first, first_of, leaves
-from toolwire.wire.quotation_markers import RESULT_ELEMENTS, quotation_markers, quoting_tags
+from toolwire.wire.quotation_markers import quotation_markers, quoting_tags
 from toolwire.wire.quotations import MORE_THAN_MENTIONED
 from toolwire.wire.raw_values import HeaderPattern, ValueEnd
+from toolwire.wire.result_tags import ResultTags
 from toolwire.wire.syntax import (
     AnyOrder,
     Args,
@@ -305,9 +306,9 @@ class CompiledFormat:
         }
         self.anywhere = free[format.at]
         self.ending = openers - drafts if format.ends_reasoning else frozenset()
-        self._tags = RESULT_ELEMENTS | quoting_tags(format)
-        results = {opener: closers for opener, closers in RESULT_ELEMENTS.items() if opener not in openers}
-        self.quotes = results | quotation_markers(format, openers, self.anywhere)
+        self._tags = quoting_tags(format)
+        # Any tag may be the one around a tool's result.
+        self.quotes = {ANY_TAG: frozenset[str]()} | quotation_markers(format, openers, self.anywhere)
         self.content = ContentMarkers(
             anywhere=self.anywhere,
             start=openers,
@@ -326,11 +327,10 @@ class CompiledFormat:
         """Return, by opener, what has to follow the opener for a block or a quotation to begin.
 
         Python calls without markers begin with `[`, like every link in Markdown. So a block only begins before the
-        first letter of a known tool's name. The tag of a tool begins with `<`, like every other.
+        first letter of a known tool's name. The tags of tools and results begin with `<`, like every other.
         """
         lookahead: dict[str, Lookahead] = dict.fromkeys(self._tags, MORE_THAN_MENTIONED)
-        if ANY_TAG in self.blocks:
-            lookahead[ANY_TAG] = known_tags(tuple(names))
+        lookahead[ANY_TAG] = ResultTags(known_tags(tuple(names)) if ANY_TAG in self.blocks else None)
         if not self.format.markers:
             for nodes in self.format.blocks:
                 if isinstance(nodes[0], PyCalls):

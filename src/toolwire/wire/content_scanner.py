@@ -9,7 +9,9 @@ from toolwire.events import ContentDelta, Event, ReasoningDelta
 from toolwire.wire.content_markers import FENCES, ContentMarkers
 from toolwire.wire.leaf_scanners import Leaf
 from toolwire.wire.lookahead import Lookahead
-from toolwire.wire.quotations import BRACKETS, Quotation, quotation
+from toolwire.wire.node_markers import ANY_TAG
+from toolwire.wire.quotations import BRACKETS, Enclosed, Quotation, quotation
+from toolwire.wire.result_tags import closing_tags, result_name
 
 _BLANK = re.compile(r"\s*")
 
@@ -119,6 +121,7 @@ class ContentScanner(Leaf):
         """Add text that a block did not use; the next `fence` closes one that the block opened, and opens none."""
         self._closing_fence = fence
         if text:
+            self._reread(text)
             self._text(text)
 
     def add_rejected_block(self, text: str, *, heads_line: bool) -> None:
@@ -130,12 +133,17 @@ class ContentScanner(Leaf):
         """
         self._closing_fence = ""
         if not self.reasoning:
-            fence = text[:3] if text[:3] in FENCES else ""
-            marker = fence or text[:1]
-            if marker in self._quotes and (marker in BRACKETS or heads_line):
+            marker = text[:1] if text[:1] in BRACKETS else text[:3]
+            if marker in self._quotes and (marker in BRACKETS or (marker in FENCES and heads_line)):
                 self._quote(marker)
                 self._read_quotation(text, 0, False)
+        self._reread(text)
         self._text(text)
+
+    def _reread(self, text: str) -> None:
+        """Read the text of a block as a tool's result, if its tag may be around one and no call was read in it."""
+        if ANY_TAG in self._quotes and not self.reasoning and self._quote_result(text):
+            self._read_quotation(text, 0, True)
 
     def _text(self, text: str) -> None:
         self._last = text[-1]
@@ -233,11 +241,9 @@ class ContentScanner(Leaf):
             self._choose()
             self._text(text[start:stop])
             return stop
-        # A fence inside a line is inline code; three backticks in reasoning hide nothing. A bracket may open a block
-        # only at the start of the message.
-        is_block = self.blank and marker in content.openers
-        if marker in content.quotes and not self.reasoning and not (is_block and marker in BRACKETS):
-            if marker in self._quotes and self._opens_quotation(marker, text[stop : stop + 1]):
+        # A fence inside a line is inline code; three backticks in reasoning hide nothing.
+        if marker in content.quotes and not self.reasoning and not self._is_block(text, start, marker):
+            if marker in self._quotes and self._opens_quotation(text, start, stop, marker):
                 return start
         elif marker in content.ends:
             self._trail.append((text[start:stop], True))
@@ -266,9 +272,19 @@ class ContentScanner(Leaf):
         self._text(text[start:stop])
         return stop
 
-    def _opens_quotation(self, marker: str, behind: str) -> bool:
-        """Enter the quotation that this marker opens, if it opens one; `behind` is the next character, if it came."""
-        if marker in BRACKETS and behind in BRACKETS:
+    def _is_block(self, text: str, start: int, marker: str) -> bool:
+        """Return whether a marker of quotations opens a block here."""
+        if marker not in self._content.openers:
+            return False
+        if marker == ANY_TAG:  # in an answer, such a call would be part of the answer
+            return not self.answering and self._lookahead[ANY_TAG].opens_block(text, start, self._last)
+        return self.blank and marker in BRACKETS
+
+    def _opens_quotation(self, text: str, start: int, stop: int, marker: str) -> bool:
+        """Enter the quotation that the marker at this place opens, if it opens one."""
+        if marker == ANY_TAG:
+            return self._quote_result(text, start)
+        if marker in BRACKETS and text[stop : stop + 1] in BRACKETS:
             return False  # pragma: no mutate - only to be faster: such a quotation is over at once
         if marker == self._closing_fence:
             # Read as an opener, it would hide all calls up to the next fence.
@@ -282,6 +298,14 @@ class ContentScanner(Leaf):
     def _quote(self, marker: str) -> None:
         self._quotation = quotation(marker, self._content.closers, self._content.prose)
         self.quick = None
+
+    def _quote_result(self, text: str, start: int = 0) -> bool:
+        """Enter the quotation that a tag around a tool's result opens; return whether there is one here."""
+        name = result_name(text, start)
+        if name:
+            self._quotation = Enclosed(f"<{name}", closing_tags(name))
+            self.quick = None
+        return bool(name)
 
     def _read_quotation(self, text: str, pos: int, final: bool) -> int:
         """Read on in the quotation; return the position after what was read."""

@@ -23,6 +23,7 @@ from toolwire.wire.content_markers import FENCES, ContentMarkers
 from toolwire.wire.content_scanner import ContentScanner
 from toolwire.wire.lookahead import Lookahead
 from toolwire.wire.message_reader import MessageReader, hidden_by_fence
+from toolwire.wire.node_markers import ANY_TAG
 from toolwire.wire.shared_openers import Candidate, SharedOpener, candidate
 from toolwire.wire.syntax import END_OF_SEQUENCE, Span, WireFormat
 
@@ -105,7 +106,11 @@ def _merge(formats: Iterable[WireFormat], known_tools: bool, calls: bool) -> Mer
 
 
 def _lookahead(formats: Iterable[WireFormat], names: Iterable[str]) -> dict[str, Lookahead]:
-    return {opener: after for wire in formats for opener, after in compile_format(wire).lookahead(names).items()}
+    lookahead: dict[str, Lookahead] = {}
+    # Where one of the formats has tags that are named after tools, they have to be tools in the others too.
+    for compiled in sorted(map(compile_format, formats), key=lambda compiled: ANY_TAG in compiled.blocks):
+        lookahead |= compiled.lookahead(names)
+    return lookahead
 
 
 def _prepare(

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from toolwire.wire.dialects import CallScanner, ReadCall
 from toolwire.wire.prepared_tools import KnownTools
-from toolwire.wire.refusals import RESULT_TAG, declines
+from toolwire.wire.refusals import declines
+from toolwire.wire.result_tags import RESULT_TAG
 
 _SEPARATING = " \t\r\n,;"
 _SEPARATORS = re.compile(rf"[{_SEPARATING}]+")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import chain, product
+from itertools import chain
 
 from toolwire.wire.content_markers import FENCES
 from toolwire.wire.leaf_scanners import CDATA, CDATA_CLOSE
 from toolwire.wire.node_markers import Markers, first, leaves, sequences
+from toolwire.wire.result_tags import result_name
 from toolwire.wire.syntax import (
     END_OF_SEQUENCE,
     Args,
@@ -27,25 +28,6 @@ _TAG_OF_RESULT = re.compile(
     r"[<\[][^<>\[\]{]*(?:tool|function)[^<>\[\]{]*(?:response|result|output)[^<>\[\]{]*[>\]]?", re.I
 )
 """A tag or token around the results of tools. Other formats use words that texts of any kind have."""
-_RESULT_NAMES = frozenset({"observation"}.union(
-    f"{source}_{kind}{plural}"
-    for source, kind, plural in product(
-        ("tool", "tool_call", "function", "function_call"), ("result", "response", "output"), ("", "s")
-    )
-))  # fmt: skip
-"""Names of elements that contain the results of tools in any format, and in texts of no format."""
-
-
-def _closing_tags(name: str) -> Markers:
-    """Return the tags that close an element: models also close it in another case, or in the plural or singular."""
-    names = {name, f"{name}s", name.removesuffix("s")} & _RESULT_NAMES
-    return frozenset(
-        f"</{spelled}>" for each in names for spelled in (each, each.title(), each.capitalize(), each.upper())
-    )
-
-
-RESULT_ELEMENTS = {f"<{name}{end}": _closing_tags(name) for name in _RESULT_NAMES for end in "> "}
-"""By opening tag of such an element, with attributes or without, the tags that close it."""
 
 
 def quotation_markers(format: WireFormat, openers: Markers, anywhere: Markers) -> dict[str, Markers]:
@@ -87,7 +69,10 @@ def _has_cdata(leaf: Node) -> bool:
 
 
 def quoting_tags(format: WireFormat) -> dict[str, Markers]:
-    """Return, by opener of a value, of all arguments or of a tool's result, the markers that close it."""
+    """Return, by opener of a value, of all arguments or of a tool's result, the markers that close it.
+
+    Elements around results are not among them: they quote in every format, see `result_tags`.
+    """
     tags: dict[str, set[str]] = {}
 
     def add(openers: Iterable[str], closers: Iterable[str]) -> None:
@@ -112,7 +97,7 @@ def quoting_tags(format: WireFormat) -> dict[str, Markers]:
                 case _:
                     pass
     opens, closes = (_TAG_OF_RESULT.search(text) for text in format.result)
-    if opens and closes:
+    if opens and closes and not result_name(opens[0]):  # else it is a quotation in every format
         opener = opens[0]
         if opener in END_OF_SEQUENCE:  # there it ends the model's turn
             opener, _, _ = format.result[0].partition("{")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from toolwire.wire.result_tags import RESULT_END, RESULT_TAG
+
 _REACH = 400
 """Number of characters next to a call that are searched for a sign, before it and behind it."""
 
@@ -79,15 +81,7 @@ _CODE_BEFORE = re.compile(
 )
 _CODE_BEHIND = re.compile(r"[`)*]*\s*(?:->|=>|→|⇒|==|#\s*=>)|~~")
 
-# Tokens such as `<|tool_response_end|>` and `<tool_response|>` close a result.
-RESULT_TAG = (
-    r"<(?![^<>]{0,80}(?<![a-zA-Z])(?:end|END)(?![a-zA-Z])|\w{1,80}[|｜]>)"
-    r"[|｜]?(?:[\w:▁-]{0,40}(?:tool|function|call)s?[\w:▁-]{0,20}(?:response|result|output)[\w:▁-]{0,40}|observations?)"
-    r"(?:[ ][^<>\n]{0,200})?[|｜]?>"
-)
-"""A pattern of the opening tags and tokens with which a tool's result begins."""
-_RESULT_ENDS = r"[<\[][|｜]?/?[\w:▁-]{0,40}(?:response|result|output|observation)[\w:▁-]{0,40}[|｜]?[>\]]"
-_IN_RESULT = re.compile(rf"(?:{RESULT_TAG}|\[TOOL_RESULTS?\])(?:(?!{_RESULT_ENDS})[\s\S])*\Z", re.IGNORECASE)
+_IN_RESULT = re.compile(rf"(?:{RESULT_TAG}|\[TOOL_RESULTS?\])(?:(?!{RESULT_END})[\s\S])*\Z", re.IGNORECASE)
 
 
 def declines(behind: str) -> bool:

@@ -87,7 +87,7 @@ def test_elements_around_results_of_tools_quote_in_every_format(tag: str, format
     assert (read.tool_calls, read.problems, read.content) == ((), (), text)
 
 
-@pytest.mark.parametrize("tag", ["output", "response", "result", "tool_outputs_of", "observations_of"])
+@pytest.mark.parametrize("tag", ["output", "response", "result", "toolbox_output", "observations_of"])
 def test_elements_that_are_not_the_results_of_tools_hide_nothing(tag: str) -> None:
     assert len(_read(f"<{tag}>{_CALL}</{tag}>", "hermes").tool_calls) == 1
 

@@ -1,0 +1,88 @@
+"""Tags around the results of tools: how they are named in any format, and in texts of no format.
+
+Text between them is the text of a tool, and no call in it runs, even if the model wrote the tags.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from toolwire.wire.lookahead import KnownTags
+from toolwire.wire.marker_sets import MarkerSet, marker_set
+from toolwire.wire.quotations import MORE_THAN_MENTIONED
+
+_SIGN = r"[_:.▁-]"
+_RESULT_NAME = (
+    rf"(?:(?:[\w:.▁-]{{0,60}}{_SIGN})?(?:tool|function|call)s?(?:[_▁-]?(?:call|use)s?)?(?:{_SIGN}[\w:.▁-]{{0,20}})?"
+    rf"(?:response|result|output)s?(?:{_SIGN}[\w:.▁-]{{0,40}}|\d{{1,9}})?|observations?)"
+)
+_END = r"(?<![a-zA-Z])end(?![a-zA-Z])"
+_ATTRIBUTES = r"\s[^<>]{0,400}"
+# Tokens such as `<|tool_response_end|>` and `<tool_response|>` close a result.
+RESULT_TAG = rf"<(?![^<>\s]{{0,160}}?{_END}|\w{{1,80}}[|｜]>)[|｜]?{_RESULT_NAME}(?:{_ATTRIBUTES}(?<!/))?[|｜]?>"
+"""A pattern, for any case, of the opening tags and tokens with which the result of a tool begins."""
+RESULT_END = r"[<\[][|｜]?/?[\w:▁-]{0,40}(?:response|result|output|observation)[\w:▁-]{0,40}[|｜]?[>\]]"
+"""A pattern, for any case, of the tags and tokens with which a result ends."""
+
+_BEGINS = re.compile(rf"<({_RESULT_NAME})(?=[\s>])", re.IGNORECASE)
+_MAY_BEGIN = re.compile(r"<[\w:.▁-]{0,160}\Z")
+"""Beginnings of a tag whose name may become that of a result; no such name is longer."""
+_IS_TOKEN = re.compile(r"(?<![a-zA-Z])(?:start|begin|end)(?![a-zA-Z])", re.IGNORECASE)
+"""Words in the names of tokens that look like elements: `<start_function_response>`."""
+_REST_OF_TAG = re.compile(r"[^<>]{0,400}>?")
+
+
+def result_name(text: str, start: int = 0) -> str:
+    """Return the name of the element around a tool's result of which the opening tag is at this place, or ""."""
+    match = _BEGINS.match(text, start)
+    return match[1] if match is not None and not _IS_TOKEN.search(match[1]) else ""
+
+
+@lru_cache(maxsize=64)
+def closing_tags(name: str) -> MarkerSet:
+    """Return the tags that close the element: models write them in another case, or in the plural or singular."""
+    singular = name.lower().removesuffix("s")
+    # A tag may have white space behind its name, and the sign behind it makes no difference to what is hidden.
+    return marker_set(frozenset({f"</{singular}", f"</{singular}s"}), nocase=True)
+
+
+class ResultTags:
+    """A tag that begins with `<` opens a tool's result if its name says so and prose does not mention it.
+
+    Args:
+        tools: the tags of known tools, in formats whose tags are named after the tools. A tag of one is a call first,
+            even if the tool is named as results are.
+    """
+
+    def __init__(self, tools: KnownTags | None = None) -> None:
+        self._tools = tools
+
+    def opens(self, text: str, start: int, stop: int, *, final: bool, blank: bool, before: str) -> bool | None:
+        """Look at the whole tag and at the character behind it."""
+        if self._tools is not None:
+            opens = self._tools.opens(text, start, stop, final=final, blank=blank, before=before)
+            if opens is not False:
+                return opens
+        name = result_name(text, start)
+        if not name:
+            return None if not final and _MAY_BEGIN.match(text, start) else False
+        behind_name = start + 1 + len(name)
+        rest = _REST_OF_TAG.match(text, behind_name)
+        end = rest.end() if rest is not None else behind_name
+        if text[end - 1] == ">":
+            if text[end - 2] == "/":
+                return False  # an empty element contains nothing
+        elif end == len(text) and not final:
+            return None
+        else:
+            end = behind_name
+        return MORE_THAN_MENTIONED.opens(text, start, end, final=final, blank=blank, before=before)
+
+    def opens_block(self, text: str, start: int, before: str) -> bool:
+        """Return whether the tag is that of a known tool."""
+        return self._tools is not None and self._tools.opens_block(text, start, before)
+
+    def is_prefix(self, text: str) -> bool:
+        """Return False: the next piece decides."""
+        return False
