@@ -14,10 +14,11 @@ from toolwire.events import Event, collect, replay
 from toolwire.gateway.answer_faults import FaultWatch
 from toolwire.gateway.client_apis import ClientApi
 from toolwire.gateway.failures import GatewayFailure
+from toolwire.gateway.passed_streams import PassedStreamReader
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, Upstream
 from toolwire.inspector.recorded_exchange import Exchange
+from toolwire.messages import Problem
 from toolwire.providers.failure_kinds import INTERNAL, UNAVAILABLE, UNREACHABLE
-from toolwire.providers.parsing import AnswerReader
 
 Send = Callable[[Any], Awaitable[None]]
 Receive = Callable[[], Awaitable[Any]]
@@ -157,19 +158,7 @@ async def answer_stream(question: Question, upstreams: Iterator[Upstream], reply
         with reply.keeping_alive():
             async with _first_answer(question, upstreams, reply) as answer:
                 if isinstance(answer, PassedAnswer):
-                    reader, watch = (
-                        AnswerReader(question.client_api.api, reads_text=False),
-                        FaultWatch(shows_truncated_calls=True),
-                    )
-                    async for piece in answer.body:
-                        await reply.piece(piece, answer.media_type)
-                        events = reader.feed(piece)
-                        question.observe(events)
-                        watch.fault_in(events)
-                    events = reader.finish()
-                    question.observe(events)
-                    if (fault := watch.fault_in(events)) is not None:
-                        raise ProviderError(fault.message)
+                    await _pass_on(question, answer, reply)
                 else:
                     async for piece in _encoded(question, answer):
                         await reply.piece(piece)
@@ -184,6 +173,24 @@ async def answer_stream(question: Question, upstreams: Iterator[Upstream], reply
         if not reply.begun:
             raise failure from error
         await _fail(question, reply, failure)
+
+
+async def _pass_on(question: Question, answer: PassedAnswer, reply: Reply) -> None:
+    """Send the bytes of a stream as they arrive, and look at them for figures and for the faults that end it."""
+    reader, watch = PassedStreamReader(question.client_api), FaultWatch(shows_truncated_calls=True)
+
+    def look_at(events: Sequence[Event]) -> Problem | None:
+        question.observe(events)
+        return watch.fault_in(events)
+
+    try:
+        async for piece in answer.body:
+            await reply.piece(piece, answer.media_type)
+            look_at(reader.feed(piece))
+    finally:  # a client that leaves has got this much
+        look_at(reader.flush())
+    if (fault := look_at(reader.finish())) is not None:
+        raise ProviderError(fault.message)
 
 
 def server_ends() -> GatewayFailure:

@@ -7,6 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolwire.gateway.failures import GatewayFailure
+from toolwire.gateway.stream_pieces import (
+    CHAT_PIECES,
+    GEMINI_PIECES,
+    MESSAGES_PIECES,
+    OLLAMA_PIECES,
+    RESPONSES_PIECES,
+    PieceShape,
+)
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.framing import sse
@@ -21,6 +29,7 @@ class ClientApi:
     Attributes:
         api: reads requests, and writes answers and streams.
         failure: writes the body that reports a failure.
+        pieces: the events of a stream that only continue a text.
         stream_type: the media type of streams.
         keep_alive: bytes for a stream in which nothing has happened for a while; b"" if the API knows none.
         streams_by_default: whether a request that does not say so asks for a stream.
@@ -29,6 +38,7 @@ class ClientApi:
 
     api: ProviderApi
     failure: Callable[[GatewayFailure], Json]
+    pieces: PieceShape
     stream_type: str = "text/event-stream; charset=utf-8"
     keep_alive: bytes = b": waiting\n\n"
     streams_by_default: bool = False
@@ -65,14 +75,17 @@ def _ollama_failure(failure: GatewayFailure) -> Json:
     return {"error": str(failure)}
 
 
-CHAT = ClientApi(get_api("openai_compatible"), _openai_failure)
-RESPONSES = ClientApi(get_api("openai_responses"), _openai_failure)
-MESSAGES = ClientApi(get_api("anthropic_messages"), _anthropic_failure, keep_alive=sse({"type": "ping"}, "ping"))
+CHAT = ClientApi(get_api("openai_compatible"), _openai_failure, CHAT_PIECES)
+RESPONSES = ClientApi(get_api("openai_responses"), _openai_failure, RESPONSES_PIECES)
+MESSAGES = ClientApi(
+    get_api("anthropic_messages"), _anthropic_failure, MESSAGES_PIECES, keep_alive=sse({"type": "ping"}, "ping")
+)
 # Google's SDK for JavaScript fails at the end of a stream with a comment in it; it skips blank lines.
-GEMINI = ClientApi(get_api("gemini"), _gemini_failure, keep_alive=b"\n\n", shows_truncated_calls=False)
+GEMINI = ClientApi(get_api("gemini"), _gemini_failure, GEMINI_PIECES, keep_alive=b"\n\n", shows_truncated_calls=False)
 OLLAMA = ClientApi(
     get_api("ollama"),
     _ollama_failure,
+    OLLAMA_PIECES,
     stream_type="application/x-ndjson",
     keep_alive=b"",
     streams_by_default=True,
