@@ -73,13 +73,16 @@ _COMMANDS = (
         ),
         rf"\1{REDACTED}",
     ),
-    (
-        "-p",  # pragma: no mutate - only to be faster
-        re.compile(
-            r"((?<![\w-])(?:mysql|mysqldump|mysqladmin|mysqlimport|mysqlshow|mariadb|mariadb-dump)"
-            rf"{_OPTIONS}-p{_QUOTE}){_WORD}"
-        ),
-        rf"\1{REDACTED}",
+    *(
+        (
+            sign,  # pragma: no mutate - only to be faster
+            re.compile(
+                r"((?<![\w-])(?:mysql|mysqldump|mysqladmin|mysqlimport|mysqlshow|mariadb|mariadb-dump)"
+                rf"{_OPTIONS}-p{_QUOTE}){_WORD}"
+            ),
+            rf"\1{REDACTED}",
+        )
+        for sign in ("mysql", "mariadb")
     ),
     (
         "sshpass",  # pragma: no mutate - only to be faster
@@ -101,10 +104,16 @@ _SHORT_VALUE = re.compile(r"\d{4,8}\Z")
 
 _KEYLIKE_NAME = r"(?i:key|pass|pw|creds?|salt|signature|sig|seed|pat|hmac|nonce|webhook|dsn|connection[_-]?string)"
 _KEYLIKE = re.compile(
-    rf"(?<![A-Za-z])({_KEYLIKE_NAME}|[\w.-]{{0,40}}[_.-]{_KEYLIKE_NAME}|[\w.-]{{0,40}}?(?<=[a-z])(?:Key|Pass|Salt|Sig|Seed))"
-    r"(\\{0,3}[\"'`]?\s{0,3}(?:=>|:=|[:=])\s{0,3}\\{0,3}[\"'`]?)([A-Za-z0-9+/_=.~-]{16,200})(?![A-Za-z0-9+/_=.~-])"
+    rf"(?<![A-Za-z])(?:{_KEYLIKE_NAME}|[\w.-]{{0,40}}[_.-]{_KEYLIKE_NAME}|[\w.-]{{0,40}}?(?<=[a-z])(?:Key|Pass|Salt|Sig|Seed))"
+    r"\\{0,3}[\"'`]?\s{0,3}\Z"
 )
 """Names that secrets have, and other values too: only a random value behind one is a secret."""
+_MAX_KEYLIKE = 70
+"""Maximum length of such a name with what is between it and the sign before its value, in characters."""
+_ASSIGNED = re.compile(
+    r"(?:=>|:=|[:=])\s{0,3}\\{0,3}[\"'`]?(?P<value>[A-Za-z0-9+/_=.~-]{16,200})(?![A-Za-z0-9+/_=.~-])"
+)
+"""Values that may be random, from the sign before them: these are fewer, and found faster, than names."""
 
 # -- by name ---------------------------------------------------------------------------------------------------------
 
@@ -194,7 +203,7 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
     if pieces:
         text = "".join((*pieces, text[copied:]))
     if "=" in text or ":" in text:
-        text = _KEYLIKE.sub(_redact_random, text)
+        text = _redact_random(text)
     # Each pattern has a plain string that its matches contain. Searching for that string is many times faster than
     # the pattern, and most text contains none of them.
     guarded = _GUARDED
@@ -259,8 +268,19 @@ def is_secret_name(name: str) -> bool:
     return _NAME.search(name) is not None
 
 
-def _redact_random(match: re.Match[str]) -> str:
-    return match[1] + match[2] + (REDACTED if is_random(match[3]) else match[3])
+def _redact_random(text: str) -> str:
+    """Return a text without the random values behind names that secrets have, and other values too."""
+    pieces: list[str] = []
+    copied = at = 0
+    while (match := _ASSIGNED.search(text, at)) is not None:
+        start, end = match.span("value")
+        sign = match.start()
+        if is_random(match["value"]) and _KEYLIKE.search(text, max(copied, sign - _MAX_KEYLIKE), sign):
+            pieces += (text[copied:start], REDACTED)
+            copied = at = end
+        else:
+            at = sign + 1
+    return "".join((*pieces, text[copied:])) if pieces else text
 
 
 def environment_secrets(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -373,7 +393,7 @@ def _is_secret(key: Any, value: Any) -> bool:
     # Numbers named "token" are counts: `{"token": 7}`.
     name = _NAME.search(key) if isinstance(key, str) else None
     if name is None and isinstance(value, str) and isinstance(key, str):
-        return is_random(value) and _KEYLIKE.fullmatch(f"{key}={value}") is not None
+        return is_random(value) and _ASSIGNED.fullmatch(f"={value}") is not None and _KEYLIKE.fullmatch(key) is not None
     if name is None or isinstance(value, bool | dict | list | tuple) or value is None or value == "":
         return False
     return isinstance(value, str) or not name["token"]
