@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from tests.unit.telemetry.scripts import ADD, go
 
-from toolwire import cli
+from toolwire import Agent, ProviderError, cli
 from toolwire.telemetry import Recorder
+from toolwire.testing import ScriptedBackend
 
 
 @pytest.fixture
@@ -66,6 +67,19 @@ def test_trace_shows_the_newest_run(recorded: Path, capsys: pytest.CaptureFixtur
     assert "asked for hermes, found call_list" in shown
     assert "answered after 4 rounds, 2 calls" in shown
     assert [line for line in shown.splitlines() if line != line.rstrip()] == []
+
+
+def test_trace_says_that_a_failed_request_has_no_answer(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorder = Recorder(state / "turns.db")
+    failing = Agent(ScriptedBackend([ProviderError("it is down")]), observers=[recorder], telemetry=False)
+    failing.run_to_end_sync("Hello!")
+    recorder.close()
+    shown = run(capsys, "trace")
+    assert "asked for fields of its API, found no call; ended by error" in shown
+    assert "new in the request of 1 part\n" in shown
+    assert "the model wrote\n  (no answer)\n" in shown
+    assert "error after 1 round, 0 calls, " in shown
+    assert run(capsys, "stats").split()[-7:] == ["0", "-", "-", "0", "-", "-", "-"]
 
 
 def test_trace_takes_the_beginning_of_an_id(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:

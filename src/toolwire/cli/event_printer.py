@@ -32,7 +32,7 @@ from toolwire.agent.run_events import (
     TranslationNoted,
     TurnStarted,
 )
-from toolwire.cli.console import call_line, console, emit, event_dict, labelled, plain, styled
+from toolwire.cli.console import call_line, console, counted, emit, event_dict, labelled, plain, styled
 from toolwire.cli.word_wrap import WordWrapper
 from toolwire.events import (
     ArgumentsDelta,
@@ -277,7 +277,8 @@ class EventPrinter:
             usage = end.usage
             tokens = f", {usage.input_tokens + usage.output_tokens} tokens" if usage.input_tokens else ""
             money = f", {end.money:.4f}" if end.money else ""
-            self._row("all", f"{end.rounds} rounds, {end.calls} calls{tokens}{money}, {end.seconds:.1f} s", "dim")
+            spent = f"{counted(end.rounds, 'round')}, {counted(end.calls, 'call')}"
+            self._row("all", f"{spent}{tokens}{money}, {end.seconds:.1f} s", "dim")
 
     # -- rows ------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from toolwire._surface import needs_extra
-from toolwire.cli.console import say
+from toolwire.cli.console import counted, say
 
 EXAMPLES = """Examples:
 
@@ -32,4 +32,4 @@ def inspect(
         from toolwire.inspector.trace_files import open_files
 
     inspector = open_files(files)
-    show_files(inspector, port, lambda url: say(f"toolwire: {len(inspector.ids())} requests at {url}", ""))
+    show_files(inspector, port, lambda url: say(f"toolwire: {counted(len(inspector.ids()), 'request')} at {url}", ""))

@@ -15,7 +15,7 @@ import typer
 from rich.text import Text
 
 from toolwire._surface import needs_extra
-from toolwire.cli.console import CliError, call_line, console, emit, labelled, plain, print_rows, say, styled
+from toolwire.cli.console import CliError, call_line, console, counted, emit, labelled, plain, print_rows, say, styled
 from toolwire.cli.event_printer import EventPrinter, emit_event
 from toolwire.events import ContentDelta
 from toolwire.text.truncate import truncate
@@ -321,5 +321,5 @@ class _Transcript:
                 self.show(inner)
             case RunEnded():
                 detail = f": {event.detail}" if event.detail else ""
-                counts = f"{event.rounds} rounds, {event.calls} calls, {event.seconds:.1f} s"
+                counts = f"{counted(event.rounds, 'round')}, {counted(event.calls, 'call')}, {event.seconds:.1f} s"
                 self.row("ended", f"{event.reason}{detail} ({counts})", "green" if event.good else "yellow")

@@ -97,8 +97,8 @@ def _table(model: str, figures: list[Figures]) -> None:
             percentage(row.good, row.tried),
             str(row.calls),
             percentage(row.worked, row.calls - row.refused),
-            f"{row.median:.2f}",
-            f"{row.p95:.2f}",
+            f"{row.median:.2f}" if row.answers else "-",
+            f"{row.p95:.2f}" if row.answers else "-",
         )
     screen = console()
     screen.print(table, soft_wrap=False)

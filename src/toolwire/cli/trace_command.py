@@ -14,7 +14,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from toolwire.cli.console import CliError, console, emit, print_rows, safe, styled
+from toolwire.cli.console import CliError, console, counted, emit, print_rows, safe, styled
 from toolwire.cli.stats_command import format_counts, open_archive
 from toolwire.telemetry.archive import LAST, Recorded, Row
 from toolwire.telemetry.records import NATIVE
@@ -166,7 +166,8 @@ def _totals(run: Row) -> str:
         return ""
     tokens = f", {run['input_tokens']} + {run['output_tokens']} tokens" if run["output_tokens"] else ""
     money = f", {run['money']:.4g} money" if run["money"] else ""
-    return f" after {run['rounds']} rounds, {run['calls']} calls{tokens}{money}, {run['seconds']:.2f} s"
+    spent = f"{counted(run['rounds'], 'round')}, {counted(run['calls'], 'call')}"
+    return f" after {spent}{tokens}{money}, {run['seconds']:.2f} s"
 
 
 def _requested_format(format: str) -> str:
@@ -182,8 +183,13 @@ def _round(screen: Console, turn: Row, new: Sequence[Row | None]) -> None:
     if turn["choice"]:
         screen.print(styled(f"format: {turn['choice']}", "dim"))
     if new:
-        _section(screen, f"new in the request of {len(turn['request'])} parts", Text("\n").join(map(_message, new)))
-    wrote, read = styled(turn["raw"] or "(not recorded)", "" if turn["raw"] else "dim"), _events(turn["events"])
+        _section(
+            screen,
+            f"new in the request of {counted(len(turn['request']), 'part')}",
+            Text("\n").join(map(_message, new)),
+        )
+    absent = "(no answer)" if turn["error"] else "(not recorded)"
+    wrote, read = styled(turn["raw"] or absent, "" if turn["raw"] else "dim"), _events(turn["events"])
     if screen.is_terminal and screen.width >= WIDE:
         table = Table(box=None, pad_edge=False, expand=True, show_header=True, header_style="dim")
         table.add_column("the model wrote", ratio=1, overflow="fold")
@@ -229,7 +235,8 @@ def _turn_facts(turn: Row) -> str:
     if turn["input_tokens"] or turn["output_tokens"]:
         facts.append(f"{turn['input_tokens']} + {turn['output_tokens']} tokens")
     formats = ", ".join(turn["formats"]) or "no call"
-    facts.append(f"asked for {turn['format']}, found {formats}")
+    requested = "fields of its API" if turn["format"] == NATIVE else turn["format"]
+    facts.append(f"asked for {requested}, found {formats}")
     if turn["repairs"]:
         facts.append(f"repairs: {format_counts(turn['repairs'])}")
     if turn["problems"]:
