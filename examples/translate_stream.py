@@ -5,7 +5,8 @@
     python examples/translate_stream.py --source gemini --target openai_chat < recorded.sse
 
 It reads standard input and writes standard output, piece by piece. `--sample` translates a small answer instead.
-`toolwire convert` does the same for requests, responses and recorded streams.
+Losses, such as a stream that broke off, are lines on standard error. `toolwire convert` does the same for requests,
+responses and recorded streams.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 
-from toolwire import Event, ParsedResponse, StreamDecoder, ToolCall, get_api, replay
+from toolwire import Event, Notes, ParsedResponse, StreamDecoder, ToolCall, get_api, replay
 
 SAMPLE = ParsedResponse("I look it up.", tool_calls=(ToolCall("get_weather", {"city": "Paris"}, "call_1"),))
 
@@ -34,10 +35,11 @@ def standard_input() -> Iterator[bytes]:
 def main(source: str, target: str, *, model: str, sample: bool) -> None:
     """Write the translated stream to standard output."""
     pieces = get_api(source).encode_stream(replay(SAMPLE), model="sample") if sample else standard_input()
-    decoder = get_api(source).stream_decoder()
-    for piece in get_api(target).encode_stream(decode(pieces, decoder), model=model, source=decoder):
+    decoder, notes = get_api(source).stream_decoder(), Notes()
+    for piece in get_api(target).encode_stream(decode(pieces, decoder), model=model, source=decoder, notes=notes):
         sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
+    print(*notes, sep="\n", end="\n" if notes else "", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -411,6 +411,8 @@ def test_translate_stream_writes_the_events_of_the_other_api() -> None:
     assert '"stop_reason":"tool_use"' in translated
     assert '"id":"msg_7"' in translated
     assert '"model":"big-1"' in translated
+    half = start("translate_stream.py", stdin=source[: len(source) // 2])
+    assert "dropped truncated: The stream broke off before the answer was over." in half.stderr.decode()
 
 
 def test_own_format_renders_streams_and_reports_truncation(

@@ -126,7 +126,7 @@ def prepare(registry: ToolRegistry, call: ToolCall) -> PreparedCall | Issue:
     except DefinitionError as error:
         return Issue("not_runnable", f"The tool {call.name!r} cannot be used: {error}")
     if tool.run is None:
-        return Issue("not_runnable", f"The tool {call.name!r} is known here, but nothing runs it.")
+        return Issue("not_runnable", f"The tool {call.name!r} has a definition here, and no function that runs it.")
     definition = tool.definition
     try:
         # The caller may still hold the arguments and change them after they were validated, so a copy is repaired.

@@ -206,7 +206,11 @@ def test_preflight_runs_nothing() -> None:
         assert [issue.kind for issue in executor.preflight_check(call, session)] == [kind]
     assert executor.preflight_check(ToolCall("slow", {"seconds": 0}), session) == []
     ran.registry.register(ToolDefinition("only_told"))
-    assert executor.preflight_check(ToolCall("only_told"), session)[0].kind == "not_runnable"
+    (issue,) = executor.preflight_check(ToolCall("only_told"), session)
+    assert (issue.kind, issue.message.partition("has ")[2]) == (
+        "not_runnable",
+        "a definition here, and no function that runs it.",
+    )
     assert not ran.calls
 
 
