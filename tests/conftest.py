@@ -5,6 +5,7 @@
 pytest tests/property --hypothesis-profile=thorough
 """
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -21,6 +22,12 @@ _COMMON = settings(
 settings.register_profile("default", _COMMON, max_examples=40, derandomize=True, database=None)
 settings.register_profile("thorough", _COMMON, max_examples=3000)
 settings.load_profile("default")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported and collected out of garbage collection, which would look through all of it each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
