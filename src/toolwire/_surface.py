@@ -15,6 +15,7 @@ PUBLIC_PACKAGES = (
     "toolwire",
     "toolwire.agent",
     "toolwire.gateway",
+    "toolwire.integrations",
     "toolwire.mcp",
     "toolwire.models",
     "toolwire.openapi",
@@ -55,7 +56,7 @@ EXTRAS = {
 }
 """The extra that installs each optional module."""
 
-PACKAGE_EXTRAS = {"toolwire.gateway": "gateway", "toolwire.mcp": "mcp"}
+PACKAGE_EXTRAS = {"toolwire.gateway": "gateway", "toolwire.integrations": "gateway", "toolwire.mcp": "mcp"}
 """The extras of packages that need modules which several extras install."""
 
 

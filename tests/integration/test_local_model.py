@@ -10,7 +10,7 @@ from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.run_events import RunEnded, ToolFinished
 from toolwire.builtin.toolsets import reading_tools
 from toolwire.errors import ProviderError
-from toolwire.models.backends import TextBackend, local_source
+from toolwire.models import TextBackend, local_source
 from toolwire.models.local.runtime import LocalModel
 from toolwire.models.local.weights import WEIGHTS, fetch
 from toolwire.tools import Tier

@@ -17,10 +17,11 @@ from toolwire.client.exchange import Transport
 from toolwire.client.transport import Retry
 from toolwire.config.tables import COACH, ModelProfile, SettingsTable
 from toolwire.errors import ConfigurationError, DefinitionError
-from toolwire.models.backends import ApiBackend, Backend, Source, TextBackend, Writer, client_source, local_source
+from toolwire.models.backends import ApiBackend, Backend, Source, TextBackend, client_source
 from toolwire.models.local.model_files import HUB, open_model
 from toolwire.models.local.weights import WEIGHTS, measured_format
 from toolwire.models.model_group import Fallback
+from toolwire.models.process_sources import Writer, local_source
 from toolwire.providers.api_registry import find_api
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.negotiation import WRITTEN_BY_DEFAULT, FormatNegotiator, Plan, ToolsConfig

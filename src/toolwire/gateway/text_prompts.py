@@ -1,18 +1,19 @@
-"""Tools in the prompt of models that read and write text alone."""
+"""Tools and outputs in the prompt of models that read and write text alone."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from toolwire.messages import Message, TextPart
+from toolwire.providers.output_request import json_instruction
 from toolwire.providers.request import ChatRequest
 from toolwire.wire.prompts import prompt
 
 REQUIRED = "You must call one of these tools in your answer."
 
 
-def describe_tools(request: ChatRequest, format: str) -> ChatRequest:
-    """Return a request whose instructions describe the tools, in the words of a format.
+def describe_request(request: ChatRequest, format: str) -> ChatRequest:
+    """Return a request whose instructions describe the tools, in the words of a format, and the output.
 
     The tool choice counts: with "none", the request has no tools, and with names, it has only these.
 
@@ -27,13 +28,16 @@ def describe_tools(request: ChatRequest, format: str) -> ChatRequest:
     tools = () if choice.mode == "none" else request.tools
     if choice.names:
         tools = tuple(tool for tool in tools if tool.name in choice.names)
-    if not tools:
+    if not tools and request.output is None:
         return replace(request, tools=())
     count = 0
     while count < len(request.messages) and request.messages[count].role == "system":
         count += 1
     texts = ["".join(part.text for part in m.parts if isinstance(part, TextPart)) for m in request.messages[:count]]
-    text = prompt(tools, format=format, system="\n\n".join(filter(None, texts)))
-    if choice.mode == "required":
-        text = f"{text}\n\n{REQUIRED}"
+    paragraphs = [prompt(tools, format=format, system="\n\n".join(filter(None, texts)))]
+    if tools and choice.mode == "required":
+        paragraphs.append(REQUIRED)
+    if request.output is not None:
+        paragraphs.append(json_instruction(request.output.schema))
+    text = "\n\n".join(filter(None, paragraphs))
     return replace(request, tools=tools, messages=(Message("system", text), *request.messages[count:]))

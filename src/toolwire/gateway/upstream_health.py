@@ -51,10 +51,12 @@ class UpstreamHealth:
 
     Args:
         clock: returns the time in seconds.
+        failures: failures in a row after which a backend is not asked for a while; infinity to ask it always.
     """
 
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = monotonic, *, failures: float = FAILURES) -> None:
         self._clock = clock
+        self._failures = failures
         self._records: OrderedDict[tuple[str, str], _Record] = OrderedDict()
 
     def in_order(self, served: ServedModel, model: str) -> Iterator[Upstream]:
@@ -97,7 +99,7 @@ class UpstreamHealth:
         now = self._clock()
         if now < record.rests_until:
             return False
-        if record.failures >= FAILURES:
+        if record.failures >= self._failures:
             # One request finds out whether it answers again; the others go elsewhere meanwhile.
             record.rests_until, record.is_limited = now + TRIAL_SECONDS, False
         return True
@@ -121,8 +123,8 @@ class UpstreamHealth:
                 record.failures, record.rests_until = 0, 0.0  # it does answer
             return
         record.failures += 1
-        if record.failures >= FAILURES:
-            rest = min(FIRST_REST * 2 ** min(record.failures - FAILURES, 10), LONGEST_REST)
+        if record.failures >= self._failures:
+            rest = min(FIRST_REST * 2 ** min(record.failures - self._failures, 10), LONGEST_REST)
             record.rests_until, record.is_limited = max(record.rests_until, now + rest), bool(pause)
 
 

@@ -14,8 +14,9 @@ from toolwire.events import Event, replay
 from toolwire.gateway.answer_faults import check_all_read
 from toolwire.gateway.client_tools import ClientTools
 from toolwire.gateway.failures import GatewayFailure, backend_failure
+from toolwire.gateway.fenced_output import FencedOutput
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question
-from toolwire.gateway.text_prompts import describe_tools
+from toolwire.gateway.text_prompts import describe_request
 from toolwire.inspector.recorded_exchange import BackendAttempt
 from toolwire.messages import Message
 from toolwire.models.backends import Backend, StreamOptions
@@ -222,7 +223,7 @@ class TextUpstream:
             backend_request = _BackendRequest(question, "")
             request = backend_request.request
             if self._backend.format:
-                request = describe_tools(request, self._backend.format)
+                request = describe_request(request, self._backend.format)
         except ToolwireError as error:
             raise GatewayFailure(INVALID, str(error)) from error
         async with aclosing(self._backend.stream(request, options)) as events:
@@ -235,8 +236,12 @@ class TextUpstream:
             except ToolwireError as error:
                 raise GatewayFailure(INVALID, str(error)) from error
 
+            fenced = FencedOutput() if request.output is not None and self._backend.format else None
+
             def restored(event: Event) -> Sequence[Event]:
                 group = backend_request.restore((event,))
+                if fenced is not None:
+                    group = fenced.without_fence(group)
                 if attempt is not None and written is not None:
                     attempt.wrote(written, group)
                 return group

@@ -13,9 +13,7 @@ from toolwire.models.backends import Backend as Backend
 from toolwire.models.backends import Source as Source
 from toolwire.models.backends import StreamOptions as StreamOptions
 from toolwire.models.backends import TextBackend as TextBackend
-from toolwire.models.backends import Writer as Writer
 from toolwire.models.backends import client_source as client_source
-from toolwire.models.backends import local_source as local_source
 from toolwire.models.constraints import Constraint as Constraint
 from toolwire.models.constraints import GrammarServer as GrammarServer
 from toolwire.models.local.model_files import locate as locate
@@ -27,6 +25,10 @@ from toolwire.models.model_group import CircuitBreaker as CircuitBreaker
 from toolwire.models.model_group import Failure as Failure
 from toolwire.models.model_group import Fallback as Fallback
 from toolwire.models.model_group import Route as Route
+from toolwire.models.process_sources import TextFunction as TextFunction
+from toolwire.models.process_sources import Writer as Writer
+from toolwire.models.process_sources import function_source as function_source
+from toolwire.models.process_sources import local_source as local_source
 from toolwire.providers.model_settings import Effort as Effort
 from toolwire.providers.model_settings import ModelOptions as ModelOptions
 from toolwire.providers.model_settings import ModelSettings as ModelSettings
@@ -59,10 +61,12 @@ __all__ = [
     "Source",
     "StreamOptions",
     "TextBackend",
+    "TextFunction",
     "Transport",
     "Writer",
     "client_source",
     "fetch",
+    "function_source",
     "local_source",
     "locate",
     "open_model",

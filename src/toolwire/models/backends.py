@@ -6,21 +6,18 @@ and results are rendered into the messages in one wire format, and calls are par
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import aclosing, closing, suppress
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from toolwire._surface import check_type, wrong_type
-from toolwire.errors import DefinitionError, ProviderError, RenderError, ToolwireError, capture_errors
+from toolwire.errors import RenderError
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted, replay
-from toolwire.messages import FilePart, FinishReason, ImagePart, Message, Part, TextPart, ToolCall, ToolResult, Usage
+from toolwire.messages import FilePart, FinishReason, Message, Part, TextPart, ToolCall, ToolResult, Usage
 from toolwire.models.constraints import ConstrainedSource, Constraint
-from toolwire.providers.file_parts import in_words
 from toolwire.providers.model_settings import SETTINGS, ModelOptions, ModelSettings, RequestAdditions
 from toolwire.providers.request import ChatRequest, Notes, group_results, result_texts
 from toolwire.text.identity_cache import IdentityCache
@@ -223,7 +220,7 @@ class TextBackend:
         get_format(format)  # here, where a misspelt name was written, and not at the first request
         self.format = format
         self._source = source
-        self._takes = _keywords(source)
+        self._takes = keyword_names(source)
         self._reads = reads or format
         self._results = results or format
         self._babble = babble
@@ -291,7 +288,7 @@ class TextBackend:
             yield event
 
 
-def _keywords(source: Source) -> Collection[str]:
+def keyword_names(source: Source) -> Collection[str]:
     """Return the keywords that a text model takes: the settings and the members of `StreamOptions`."""
     try:
         parameters = signature(source).parameters.values()
@@ -340,93 +337,6 @@ def client_source(client: Client, **options: Unpack[ModelOptions]) -> Source:
     return stream
 
 
-class Writer(Protocol):
-    """A text model in this process that writes while its caller waits, such as `toolwire.models.LocalModel`."""
-
-    def stream(
-        self, messages: Sequence[Mapping[str, str]], /, *, max_tokens: int = ..., temperature: float = ...
-    ) -> Generator[str | Finish]:
-        """Yield the answer's text as it is written, then a `Finish`; options that are left out are the model's own."""
-        ...
-
-
-def local_source(model: Writer, settings: ModelSettings | None = None) -> Source:
-    """Return the source of a model in this process; it writes in a thread of its own.
-
-    Args:
-        model: the model; its `stream` has a parameter for each setting that it takes.
-        settings: settings of each answer, unless a request has others.
-
-    Raises:
-        DefinitionError: the model does not take a setting, or it has an invalid value.
-        TypeError: `model` is not a model, or a setting is unknown.
-    """
-    if not callable(getattr(model, "stream", None)):
-        raise wrong_type("model", model, "a model in this process, such as open_model() returns")
-    return _LocalSource(model, settings)
-
-
-def _with_notes(of_model: Signature) -> Signature:
-    """Return the signature of a model in this process with the keyword `notes`, which its source takes."""
-    rest = [parameter for parameter in of_model.parameters.values() if parameter.name != "notes"]
-    at = next((at for at, parameter in enumerate(rest) if parameter.kind is Parameter.VAR_KEYWORD), len(rest))
-    rest.insert(at, Parameter("notes", Parameter.KEYWORD_ONLY, default=None))
-    return of_model.replace(parameters=rest)
-
-
-class _LocalSource:
-    """A model in this process as a source."""
-
-    __signature__: Signature
-
-    def __init__(self, model: Writer, settings: ModelSettings | None) -> None:
-        self._model = model
-        with suppress(ValueError):  # a function without Python code: it gets the settings of each request
-            self.__signature__ = _with_notes(signature(model.stream))
-        additions = RequestAdditions.of(settings)
-        self._settings = {name: value for name, value in additions.settings.items() if value is not None}
-        for name in (*self._settings, *additions.extra_body):
-            if name not in _keywords(self):
-                raise DefinitionError(f"the model in this process has no setting {name!r}")
-
-    async def __call__(
-        self, messages: list[Message], *, notes: Notes | None = None, **options: Any
-    ) -> AsyncGenerator[Event]:
-        options = {**self._settings, **options}
-        model, notes = self._model, Notes() if notes is None else notes
-        dicts = [{"role": message.role, "content": _text(_in_words(message, notes))} for message in messages]
-        loop = asyncio.get_running_loop()
-        pieces: asyncio.Queue[str | Finish | BaseException | None] = asyncio.Queue()
-        abandoned = threading.Event()
-
-        def write() -> None:
-            with capture_errors() as caught, closing(model.stream(dicts, **options)) as written:
-                for piece in written:
-                    loop.call_soon_threadsafe(pieces.put_nowait, piece)
-                    if abandoned.is_set():
-                        break
-            with suppress(RuntimeError):  # the loop is closed: nothing reads the queue any more
-                loop.call_soon_threadsafe(pieces.put_nowait, caught.error)
-
-        threading.Thread(target=write, name="toolwire-local", daemon=True).start()
-        try:
-            while (piece := await pieces.get()) is not None:
-                if isinstance(piece, BaseException):
-                    raise piece if isinstance(piece, ToolwireError) else _failed(piece)
-                yield piece if isinstance(piece, Finish) else ContentDelta(piece)
-        finally:
-            abandoned.set()
-
-
-def _failed(error: BaseException) -> BaseException:
-    """Return the `ProviderError` for an error of the model; an interrupt is returned as it is."""
-    if not isinstance(error, Exception):
-        return error
-    failed = ProviderError(f"the model in this process failed: {type(error).__name__}: {error}")
-    failed.__cause__ = error
-    return failed
-
-
 _AS_TEXT = (TextPart, ToolCall, ToolResult)  # parts that become text
 
 
@@ -462,13 +372,13 @@ def text_messages(
         elif role == "assistant":
             text = memo.get(partial(_model_text, parts, format, tools), (*parts, *tools), format, len(parts))
         else:
-            text = _text(message)
+            text = text_of(message)
         media: list[Part] = [part for part in parts if role == "user" and not isinstance(part, _AS_TEXT)]
         media += [part for result in parts if isinstance(result, ToolResult) for part in result.media]
         media = [inert_file(wire, part) if isinstance(part, FilePart) else part for part in media]
         if role == "user" and rendered and rendered[-1].role == "user":
             previous = rendered.pop()
-            text = "\n\n".join(filter(None, (_text(previous), text)))
+            text = "\n\n".join(filter(None, (text_of(previous), text)))
             media = [*(part for part in previous.parts if not isinstance(part, TextPart)), *media]
         rendered.append(Message(role, (TextPart(text), *media)))
     return rendered
@@ -487,14 +397,6 @@ def _model_text(parts: Sequence[Part], format: str, tools: Sequence[ToolDefiniti
     return "\n\n".join(filter(None, (prose, written)))
 
 
-def _in_words(message: Message, notes: Notes) -> Message:
-    """Return a message with text in place of images and files."""
-    parts = (
-        in_words(part, "a model of text", notes) if isinstance(part, ImagePart | FilePart) else part
-        for part in message.parts
-    )
-    return Message(message.role, parts)
-
-
-def _text(message: Message) -> str:
+def text_of(message: Message) -> str:
+    """Return the text of a message."""
     return "\n\n".join(part.text for part in message.parts if isinstance(part, TextPart))

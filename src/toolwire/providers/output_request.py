@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,12 +21,18 @@ FINAL_ANSWER = "final_answer"
 
 _DESCRIPTION = "Give your final answer, which ends the task."
 _INSTRUCTION = "Your final answer is JSON alone, without any other text, and follows this JSON Schema:\n{schema}"
+_OBJECT_INSTRUCTION = "Your final answer is one JSON object alone, without any other text."
 _CALL_INSTRUCTION = f"Do not answer in plain words: your final answer is a call of the tool {FINAL_ANSWER}."
 _INVALID = "Your final answer is not valid: {issues}."
 _AS_TEXT = "Answer with JSON alone, which follows the schema."
 _AS_CALL = f"Give your final answer by calling {FINAL_ANSWER}."
 _LAST_CALL = f"No more tool calls now, except one of {FINAL_ANSWER}. Call it with what you have seen."
 _LAST_TEXT = "No more tool calls now. Give your final answer as JSON, from what you have seen."
+
+
+def json_instruction(schema: Mapping[str, Any] | None) -> str:
+    """Return the words that ask for an answer of JSON alone; None for any JSON object."""
+    return _OBJECT_INSTRUCTION if schema is None else _INSTRUCTION.format(schema=json_text(schema))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +83,7 @@ def output_request(
     description = "\n\n".join(filter(None, (_DESCRIPTION, type.description)))
     tool = ToolDefinition(FINAL_ANSWER, description, type.schema)
     schema = OutputSchema(type.schema, type.name, type.description, strict=True)
-    instruction = _INSTRUCTION.format(schema=json_text(type.schema))
+    instruction = json_instruction(type.schema)
     if format:  # everything is text; a tool is one of those in the prompt
         if mode == "native":
             raise ConfigurationError('output_mode="native" needs an API: this model is asked with text alone')

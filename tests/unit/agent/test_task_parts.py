@@ -30,7 +30,8 @@ from toolwire.agent.codec import from_json, to_json
 from toolwire.agent.task import more_than_text, task_message
 from toolwire.errors import DefinitionError
 from toolwire.models import TextBackend
-from toolwire.models.backends import local_source, text_messages
+from toolwire.models.backends import text_messages
+from toolwire.models.process_sources import local_source
 from toolwire.testing import ScriptedBackend, ScriptedTransport
 
 PIXEL = ImagePart(base64.b64encode(b"\x89PNG\r\n\x1a\n...").decode())

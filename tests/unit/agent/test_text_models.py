@@ -15,7 +15,8 @@ from toolwire.agent.recovery import EMPTY, REPEATED
 from toolwire.agent.run_events import CorrectionAdded, RunEnded, ToolFinished
 from toolwire.builtin.toolsets import reading_tools
 from toolwire.events import Finish
-from toolwire.models.backends import TextBackend, local_source, text_messages
+from toolwire.models.backends import TextBackend, text_messages
+from toolwire.models.process_sources import local_source
 from toolwire.testing import ScriptedBackend
 from toolwire.tools import Tier, tool
 

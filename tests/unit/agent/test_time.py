@@ -16,7 +16,8 @@ from toolwire.agent.run_events import RunEnded, ToolFinished
 from toolwire.errors import RunFailed
 from toolwire.events import ContentDelta, Event
 from toolwire.execution.registry import ToolRegistry
-from toolwire.models.backends import NO_OPTIONS, StreamOptions, TextBackend, local_source
+from toolwire.models.backends import NO_OPTIONS, StreamOptions, TextBackend
+from toolwire.models.process_sources import local_source
 from toolwire.policy.session import Session
 from toolwire.providers.request import ChatRequest
 from toolwire.testing import ScriptedBackend

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from tests.unit.gateway.gateway_calls import CLIENTS, TOOL, asked, gateway, run
 
-from toolwire import ContentDelta, Finish, FinishReason, Message, ToolDefinition
-from toolwire.gateway.text_prompts import REQUIRED, describe_tools
+from toolwire import ContentDelta, Finish, FinishReason, Message, OutputSchema, ToolDefinition
+from toolwire.gateway.text_prompts import REQUIRED, describe_request
 from toolwire.gateway.upstreams import TextUpstream
 from toolwire.models import TextBackend
 from toolwire.providers.request import ChatRequest, ToolChoice
@@ -35,12 +35,12 @@ def test_a_text_model_is_told_its_tools(api: str, stream: bool) -> None:
 
 
 def text_of(request: ChatRequest) -> str:
-    return describe_tools(request, "hermes").messages[0].text
+    return describe_request(request, "hermes").messages[0].text
 
 
 def test_instructions_stay_before_the_tools() -> None:
     messages = (Message("system", "Be brief."), Message("system", "Be kind."), Message("user", "Hello"))
-    described = describe_tools(ChatRequest(messages, TOOLS), "hermes")
+    described = describe_request(ChatRequest(messages, TOOLS), "hermes")
     assert [message.role for message in described.messages] == ["system", "user"]
     assert described.messages[0].text.startswith("Be brief.\n\nBe kind.\n\n") and described.tools == TOOLS
     assert REQUIRED not in described.messages[0].text
@@ -48,10 +48,20 @@ def test_instructions_stay_before_the_tools() -> None:
 
 def test_the_choice_of_tools_counts() -> None:
     user = (Message("user", "Hello"),)
-    none = describe_tools(ChatRequest(user, TOOLS, ToolChoice("none")), "hermes")
+    none = describe_request(ChatRequest(user, TOOLS, ToolChoice("none")), "hermes")
     assert none.messages == user and none.tools == ()
-    named = describe_tools(ChatRequest(user, TOOLS, ToolChoice("required", ("second",))), "hermes")
+    named = describe_request(ChatRequest(user, TOOLS, ToolChoice("required", ("second",))), "hermes")
     assert [tool.name for tool in named.tools] == ["second"]
     assert "first" not in named.messages[0].text and named.messages[0].text.endswith(REQUIRED)
     assert text_of(ChatRequest(user, TOOLS, ToolChoice("required"))).endswith(REQUIRED)
-    assert describe_tools(ChatRequest(user), "hermes").messages == user
+    assert describe_request(ChatRequest(user), "hermes").messages == user
+
+
+def test_the_schema_of_an_output_is_asked_for() -> None:
+    schema = {"type": "object", "properties": {"town": {"type": "string"}}}
+    user = (Message("system", "Be brief."), Message("user", "Hello"))
+    described = describe_request(ChatRequest(user, TOOLS, output=OutputSchema(schema)), "hermes")
+    assert [message.role for message in described.messages] == ["system", "user"]
+    assert '"first"' in described.messages[0].text and '"town"' in described.messages[0].text.splitlines()[-1]
+    alone = describe_request(ChatRequest(user[1:], output=OutputSchema(None)), "hermes")
+    assert alone.messages[0].text == "Your final answer is one JSON object alone, without any other text."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from contextlib import suppress
 from typing import Any
 
@@ -179,3 +180,11 @@ def test_a_client_that_leaves_is_no_failure_of_the_backend() -> None:
 
     asyncio.run(leave())
     assert len(slow.questions) == FAILURES + 1
+
+
+def test_a_backend_without_a_limit_of_failures_is_always_asked() -> None:
+    cut = Scripted([ContentDelta("x")], ProviderError("cut off"), name="cut")
+    backends = Backends(cut)
+    backends.health = UpstreamHealth(failures=math.inf)
+    for _ in range(3 * FAILURES):
+        assert backends.ask() == ""

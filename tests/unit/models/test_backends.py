@@ -20,7 +20,8 @@ from toolwire import (
     collect,
 )
 from toolwire.messages import ImagePart, ReasoningPart
-from toolwire.models.backends import StreamOptions, TextBackend, local_source, text_messages
+from toolwire.models.backends import StreamOptions, TextBackend, text_messages
+from toolwire.models.process_sources import local_source
 from toolwire.tools import as_definition
 
 

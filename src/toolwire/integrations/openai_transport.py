@@ -1,0 +1,167 @@
+"""A transport for the HTTP client inside other programs, so that they ask any model in this process.
+
+The requests reach no network: the gateway answers them, as an application in this process. Every framework that uses
+the official OpenAI client, and passes an HTTP client on to it, can use any model this way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, partial
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import httpx
+
+from toolwire.gateway.app import Gateway
+from toolwire.gateway.model_table import ModelTable, ServedModel
+from toolwire.gateway.upstream_health import UpstreamHealth
+from toolwire.gateway.upstreams import TextUpstream
+from toolwire.integrations.model_argument import AnyModel, backend_of
+from toolwire.runtime.blocking import iterate_blocking
+
+if TYPE_CHECKING:
+    import httpx2
+
+    class _Transport(  # type: ignore[misc]
+        httpx.BaseTransport, httpx.AsyncBaseTransport, httpx2.BaseTransport, httpx2.AsyncBaseTransport
+    ):
+        """A transport of either library, with and without async."""
+
+else:
+
+    class _Transport(httpx.BaseTransport, httpx.AsyncBaseTransport):
+        """A transport with and without async; httpx2 takes it too."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The status and the headers of a response."""
+
+    status: int
+    headers: list[tuple[bytes, bytes]]
+
+
+class ToolwireTransport(_Transport):
+    """A transport for `httpx.Client` and `httpx.AsyncClient`, and for those of `httpx2`, that asks one model.
+
+    It answers requests to `/v1/chat/completions`, whole or streamed, under any host and for any name of a model. Errors
+    have OpenAI's form, and a response that is closed early stops the model. Requests of the other APIs that the
+    gateway knows are answered at their own paths.
+
+    Args:
+        model: the model: a backend; a client, or text such as "ollama:qwen3:8b"; a model in this process, such as
+            `toolwire.models.open_model` returns; or a function from messages, as dicts with `role` and `content`, to
+            text, which may be async and may yield the text in pieces.
+        format: the wire format that the model is asked to write. Leave it out for a backend, and for an API whose own
+            fields for tools are used.
+
+    Raises:
+        ConfigurationError: `format` is missing or has no effect, or `model` is text that names no model of an API.
+        KeyError: there is no such provider, or no such format; the message suggests similar names.
+        TypeError: `model` is something else.
+    """
+
+    def __init__(self, model: AnyModel, *, format: str = "") -> None:
+        backend = backend_of(model, format)
+        self._gateway = Gateway(ModelTable([ServedModel("*", (TextUpstream(backend),))]))
+        # There is no other model to ask instead of one that fails several times in a row.
+        self._gateway.services.health = UpstreamHealth(failures=math.inf)
+
+    def handle_request(self, request: Any) -> Any:
+        """Answer a request of `Client`."""
+        body = request.read()
+        pieces = iterate_blocking(partial(self._answer, request, body))
+        head = next(pieces)
+        assert isinstance(head, _Head)
+        return _response(request, head, pieces)
+
+    async def handle_async_request(self, request: Any) -> Any:
+        """Answer a request of `AsyncClient`."""
+        body = await request.aread()
+        pieces = self._answer(request, body)
+        head = await anext(pieces)
+        assert isinstance(head, _Head)
+        return _response(request, head, pieces)
+
+    async def _answer(self, request: Any, body: bytes) -> AsyncGenerator[_Head | bytes]:
+        """Yield the head of a response and then its body as it arrives; closing the generator stops the model."""
+        # No message is buffered: a model does not write ahead of its reader.
+        sender, receiver = anyio.create_memory_object_stream[Any](0)
+        unread = [{"type": "http.request", "body": body}]
+
+        async def receive() -> Any:
+            return unread.pop() if unread else await asyncio.Event().wait()
+
+        async def run() -> None:
+            async with sender:
+                await self._gateway(_scope(request), receive, sender.send)
+
+        running = asyncio.create_task(run())
+        try:
+            async for message in receiver:
+                if message["type"] == "http.response.start":
+                    yield _Head(message["status"], message["headers"])
+                elif message.get("body"):
+                    yield message["body"]
+            await running
+        finally:
+            running.cancel()
+            with suppress(asyncio.CancelledError):
+                await running
+            receiver.close()
+
+
+def _scope(request: Any) -> dict[str, Any]:
+    """Return a request as ASGI describes it."""
+    url = request.url
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": url.scheme,
+        "path": url.path,
+        "raw_path": url.raw_path.partition(b"?")[0],
+        "root_path": "",
+        "query_string": url.query,
+        "headers": [(name.lower(), value) for name, value in request.headers.raw],
+        "server": (url.host, url.port),
+        "client": None,
+    }
+
+
+def _response(request: Any, head: _Head, pieces: Iterator[Any] | AsyncIterator[Any]) -> Any:
+    """Return a response of the library that the request belongs to."""
+    library = sys.modules[type(request).__module__.partition(".")[0]]
+    return library.Response(head.status, headers=head.headers, stream=_stream_class(library)(pieces))
+
+
+@cache
+def _stream_class(library: ModuleType) -> Any:
+    """Return a class of streams of a library, which closes what it reads from."""
+
+    class PieceStream(library.SyncByteStream, library.AsyncByteStream):  # type: ignore[misc,name-defined]
+        def __init__(self, pieces: Any) -> None:
+            self._pieces = pieces
+
+        def __iter__(self) -> Iterator[bytes]:
+            yield from self._pieces
+
+        def close(self) -> None:
+            self._pieces.close()
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            async for piece in self._pieces:
+                yield piece
+
+        async def aclose(self) -> None:
+            await self._pieces.aclose()
+
+    return PieceStream

@@ -1,0 +1,232 @@
+"""The official OpenAI client over the transport, with either HTTP library."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+import httpx2
+import openai
+import pytest
+from pydantic import BaseModel
+from tests.integrations.weather_model import PIECES, WeatherModel, fail, json_in_a_fence
+
+from toolwire import ConfigurationError, ParsedResponse, ToolCall, UnknownFormat
+from toolwire.integrations import ToolwireTransport
+from toolwire.models import Client, TextBackend, function_source
+from toolwire.testing import ScriptedBackend, ScriptedTransport
+
+LIBRARIES = pytest.mark.parametrize("library", [httpx, httpx2], ids=["httpx", "httpx2"])
+PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOL: Any = {"type": "function", "function": {"name": "get_weather", "parameters": PARAMETERS}}
+QUESTION: Any = {"model": "any", "messages": [{"role": "user", "content": "Weather?"}], "tools": [TOOL]}
+
+
+def client(model: Any, library: Any = httpx2, format: str = "hermes") -> openai.OpenAI:
+    transport = ToolwireTransport(model, format=format)
+    return openai.OpenAI(api_key="none", max_retries=0, http_client=library.Client(transport=transport))
+
+
+def async_client(model: Any, library: Any = httpx2, format: str = "hermes") -> openai.AsyncOpenAI:
+    transport = ToolwireTransport(model, format=format)
+    return openai.AsyncOpenAI(api_key="none", max_retries=0, http_client=library.AsyncClient(transport=transport))
+
+
+def calls_in(message: Any) -> list[tuple[str, str]]:
+    return [(call.function.name, call.function.arguments) for call in message.tool_calls]
+
+
+EXPECTED = [("get_weather", '{"city": "Paris"}'), ("get_weather", '{"city": "Rome"}')]
+
+
+@LIBRARIES
+def test_a_whole_answer_has_both_calls(library: Any) -> None:
+    model = WeatherModel()
+    answer = client(model, library).chat.completions.create(**QUESTION)
+    (choice,) = answer.choices
+    assert (choice.message.content or "").strip() == "Let me look." and choice.finish_reason == "tool_calls"
+    assert calls_in(choice.message) == EXPECTED
+    assert answer.usage is not None and answer.usage.completion_tokens > 0
+    (prompt,) = model.prompts
+    assert prompt[0]["role"] == "system" and '"get_weather"' in prompt[0]["content"]
+
+
+@LIBRARIES
+def test_a_stream_names_a_call_before_its_arguments_are_written(library: Any) -> None:
+    model = WeatherModel(waits=True)
+    text, usage = "", None
+    calls: dict[int, list[str]] = {}
+    for chunk in client(model, library).chat.completions.create(**QUESTION, stream=True):
+        usage = chunk.usage or usage
+        for choice in chunk.choices:
+            text += choice.delta.content or ""
+            for call in choice.delta.tool_calls or ():
+                assert call.function is not None
+                name, arguments = calls.setdefault(call.index, ["", ""])
+                calls[call.index] = [name + (call.function.name or ""), arguments + (call.function.arguments or "")]
+        if calls:
+            model.named.set()
+    assert text.strip() == "Let me look." and [tuple(call) for call in calls.values()] == EXPECTED
+    assert usage is not None and usage.completion_tokens > 0
+
+
+@LIBRARIES
+def test_the_async_client_reads_both(library: Any) -> None:
+    async def ask() -> None:
+        model = WeatherModel(waits=True)
+        names: list[str] = []
+        async for chunk in await async_client(model, library).chat.completions.create(**QUESTION, stream=True):
+            for call in chunk.choices[0].delta.tool_calls or () if chunk.choices else ():
+                if call.function is not None and call.function.name:
+                    names.append(call.function.name)
+                    model.named.set()
+        assert names == ["get_weather", "get_weather"]
+        whole = await async_client(WeatherModel(), library).chat.completions.create(**QUESTION)
+        assert calls_in(whole.choices[0].message) == EXPECTED
+
+    asyncio.run(ask())
+
+
+def test_an_async_function_is_a_model() -> None:
+    async def whole(messages: Any, temperature: float = 1.0) -> str:
+        return "".join(PIECES) if temperature == 0.5 else ""
+
+    async def in_pieces(messages: Any) -> AsyncIterator[str]:
+        for piece in PIECES:
+            yield piece
+
+    for model in (whole, in_pieces):
+        answer = client(model).chat.completions.create(**QUESTION, temperature=0.5)
+        assert calls_in(answer.choices[0].message) == EXPECTED
+
+
+def test_results_reach_the_model_as_text() -> None:
+    model = WeatherModel()
+    chat = client(model).chat.completions
+    message = chat.create(**QUESTION).choices[0].message
+    results: Any = [
+        {"role": "tool", "tool_call_id": call.id, "content": f"rain in {city}"}
+        for call, city in zip(message.tool_calls or (), ("Paris", "Rome"), strict=True)
+    ]
+    messages = [*QUESTION["messages"], message, *results]
+    assert chat.create(**{**QUESTION, "messages": messages}).choices[0].message.content == "It rains in both."
+    assert [prompt["role"] for prompt in model.prompts[-1]] == ["system", "user", "assistant", "user"]
+
+
+class City(BaseModel):
+    city: str
+    population: int
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_a_structured_output_is_asked_for_in_the_prompt_and_read_without_its_fence(stream: bool) -> None:
+    question: Any = [{"role": "user", "content": "The largest city of France?"}]
+    completions = client(json_in_a_fence).chat.completions
+    if stream:
+        with completions.stream(model="m", messages=question, response_format=City) as events:
+            answer = events.get_final_completion()
+    else:
+        answer = completions.parse(model="m", messages=question, response_format=City)
+    assert answer.choices[0].message.parsed == City(city="Paris", population=2_100_000)
+
+
+def test_a_failing_model_is_an_error_of_openai_each_time() -> None:
+    failing = client(fail)
+    for _ in range(7):  # no pause after several failures: there is no other model to ask
+        with pytest.raises(openai.InternalServerError, match="ValueError: out of memory") as raised:
+            failing.chat.completions.create(**QUESTION)
+        assert raised.value.status_code == 502 and raised.value.type == "server_error"
+
+
+def test_a_model_that_fails_in_the_middle_ends_the_stream_with_an_error() -> None:
+    def model(messages: Any) -> Iterator[str]:
+        yield "It is "
+        raise ValueError("out of memory")
+
+    chunks = iter(client(model).chat.completions.create(**QUESTION, stream=True))
+    next(chunk for chunk in chunks if chunk.choices[0].delta.content == "It is ")
+    with pytest.raises(openai.APIError, match="out of memory"):
+        list(chunks)
+
+
+@pytest.mark.parametrize("answer", [None, 5, [b"bytes"], asyncio.Queue()], ids=["none", "number", "bytes", "object"])
+def test_what_is_not_text_is_an_error(answer: Any) -> None:
+    with pytest.raises(openai.InternalServerError, match="TypeError"):
+        client(lambda messages: answer).chat.completions.create(**QUESTION)
+
+
+def test_settings_that_a_function_does_not_take_are_named() -> None:
+    answer = client(lambda messages: "Hello").chat.completions.with_raw_response.create(**QUESTION, temperature=0.5)
+    assert answer.headers["x-toolwire-notes"].startswith("dropped temperature: ")
+
+
+def test_wrong_requests_are_errors_of_openai() -> None:
+    completions = client(WeatherModel()).chat.completions
+    with pytest.raises(openai.BadRequestError, match="body is not a request"):
+        completions.create(**{**QUESTION, "messages": "Hello"})
+    with pytest.raises(openai.NotFoundError, match="nothing at this address"):
+        client(WeatherModel()).embeddings.create(model="m", input="x")
+
+
+def test_closing_a_stream_stops_the_model() -> None:
+    stopped = threading.Event()
+
+    def endless(messages: Any) -> Iterator[str]:
+        try:
+            while True:
+                yield "more "
+        finally:
+            stopped.set()
+
+    with client(endless).chat.completions.create(**QUESTION, stream=True) as stream:
+        next(iter(stream))
+    assert stopped.wait(60)
+
+
+def test_cancelling_a_request_stops_the_model() -> None:
+    async def ask() -> None:
+        started, stopped = asyncio.Event(), asyncio.Event()
+
+        async def endless(messages: Any) -> str:
+            started.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.set()
+            return ""
+
+        request = asyncio.create_task(async_client(endless).chat.completions.create(**QUESTION))
+        await started.wait()
+        request.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await request
+        assert stopped.is_set()
+
+    asyncio.run(ask())
+
+
+def test_backends_and_clients_are_models_too() -> None:
+    call = ToolCall("get_weather", {"city": "Oslo"}, id="call_1")
+    native = ScriptedBackend([ParsedResponse(tool_calls=(call,))])
+    answer = client(native, format="").chat.completions.create(**QUESTION)
+    assert calls_in(answer.choices[0].message) == [("get_weather", '{"city": "Oslo"}')]
+    text = TextBackend(function_source(WeatherModel()), format="hermes")
+    assert calls_in(client(text, format="").chat.completions.create(**QUESTION).choices[0].message) == EXPECTED
+    server = ScriptedTransport("openai_compatible", [ParsedResponse("".join(PIECES))])
+    remote = Client("openai_compatible", "m", base_url="http://127.0.0.1:9", transport=server)
+    assert calls_in(client(remote).chat.completions.create(**QUESTION).choices[0].message) == EXPECTED
+    assert "tools" not in server.requests[0]
+
+
+def test_a_wrong_model_or_format_is_an_error_at_once() -> None:
+    with pytest.raises(ConfigurationError, match='format="hermes"'):
+        ToolwireTransport(WeatherModel())
+    with pytest.raises(ConfigurationError, match="leave it out"):
+        ToolwireTransport(ScriptedBackend(["x"]), format="hermes")
+    with pytest.raises(UnknownFormat):
+        ToolwireTransport(WeatherModel(), format="hermez")
+    with pytest.raises(TypeError, match="model must be"):
+        ToolwireTransport(5, format="hermes")  # type: ignore[arg-type]

@@ -1,0 +1,68 @@
+"""A scripted model of text that calls a tool for two cities at once, and answers when it has read both results."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+PIECES = (
+    'Let me look. <tool_call>{"name": "get_weather", "argu',
+    'ments": {"city": "Pa',
+    'ris"}}</tool_call>\n<tool_call>{"name": "get_weather", "arguments": {"city": "Rome"}}',
+    "</tool_call>",
+)
+ANSWER = "It rains in both."
+
+
+def get_weather(city: str) -> str:
+    """Return the weather in a city.
+
+    Args:
+        city: the name of the city.
+    """
+    return f"rain in {city}"
+
+
+class WeatherModel:
+    """The model.
+
+    Args:
+        waits: whether it waits after the name of the first call until `named` is set: a test that sees the name before
+            the arguments sets it.
+        end: the pieces of its answer to the results.
+
+    Attributes:
+        prompts: the messages of all requests so far.
+        named: see `waits`.
+    """
+
+    def __init__(self, *, waits: bool = False, end: tuple[str, ...] = (ANSWER,)) -> None:
+        self.prompts: list[list[dict[str, str]]] = []
+        self.named = threading.Event()
+        self._waits = waits
+        self._end = end
+
+    def __call__(self, messages: list[dict[str, str]]) -> Iterator[str]:
+        self.prompts.append(messages)
+        last = messages[-1]["content"]
+        if "rain in Paris" in last and "rain in Rome" in last:
+            yield from self._end
+            return
+        yield PIECES[0]
+        if self._waits and not self.named.wait(60):
+            raise TimeoutError("the name of the call did not arrive before its arguments")
+        yield from PIECES[1:]
+
+
+def fail(messages: Any) -> str:
+    raise ValueError("out of memory")
+
+
+def json_in_a_fence(messages: list[dict[str, str]]) -> Iterator[str]:
+    """Answer with the JSON that a schema in the prompt asks for, in a code fence, as small models do."""
+    assert '"population"' in messages[0]["content"]
+    yield "``"
+    yield '`json\n{"city": "Paris", '
+    yield '"population": 2100000}\n'
+    yield "```\n"
