@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from toolwire.text.identity_cache import IdentityCache
+
 LAST = 0x10FFFF
 """The last code point."""
 _SURROGATES = (0xD800, 0xDFFF)
@@ -127,6 +129,10 @@ def optional(part: Expression) -> Expression:
 def literal(text: str) -> Expression:
     """Return a text as an expression."""
     return Fixed(text) if text else EMPTY
+
+
+_RESTS = IdentityCache(2000)
+"""The rests of lexemes behind a character; the text around calls is the same in all grammars of a format."""
 
 
 def lexeme(part: Expression) -> Expression:
@@ -277,7 +283,7 @@ def _without(part: Expression, character: str, rules: Mapping[str, Expression]) 
             return _without(rules[name], character, rules)
         case Lexeme(inner):
             # The rest of a lexeme is one too: engines with a lexer start it where the prompt ends.
-            return lexeme(_without(inner, character, rules))
+            return _RESTS.get(lambda: lexeme(_without(inner, character, rules)), (part,), character)
         case Repeat(inner, least, most):
             more = repeat(inner, max(least - 1, 0), None if most is None else most - 1)
             return sequence(_without(inner, character, rules), more)

@@ -35,7 +35,7 @@ from toolwire.wire.xml_scanners import ELEMENT_NAME, escape_text, quote_attribut
 
 _ENTITIES = tuple(literal(f"&{name};") for name in ("amp", "lt", "gt", "quot", "apos"))
 _TEXT = Lexeme(repeat(choice([chars_except("<&"), *_ENTITIES]), 1))
-_CDATA = Lexeme(sequence(literal("<![CDATA["), prose(("]]>",)).until().part))
+_CDATA = Lexeme(sequence(literal("<![CDATA["), prose(("]]>",)).until.part))
 _SPACE = optional(Lexeme(repeat(chars(" \n"), 1, 40)))
 """White space between elements, deep indentation included."""
 
@@ -111,9 +111,9 @@ class ElementRules:
     def _text(self, close: str) -> Expression:
         node = self._node
         if node.token:
-            return sequence(prose((node.token,)).until(), literal(close.removeprefix(node.token)))
+            return sequence(prose((node.token,)).until, literal(close.removeprefix(node.token)))
         if node.literal:
-            return prose((close,)).until()
+            return prose((close,)).until
         return sequence(optional(choice([_TEXT, sequence(_CDATA, optional(_TEXT))])), literal(close))
 
     def _constant(self, constant: Any, close: str) -> Expression:

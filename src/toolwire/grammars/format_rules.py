@@ -387,7 +387,7 @@ class FormatRules:
             rules.unbounded(string)
         if texts:
             # Text that looks like another type is that type where the schema admits it; all of it is text here.
-            text = prose((node.close,), tuple(mark for mark in self._markup if mark != node.close)).until()
+            text = prose((node.close,), tuple(mark for mark in self._markup if mark != node.close)).until
             name = f"raw {node.close}"
             return sequence(literal(edge), self.rules.rule(name, lambda: text))
         options: list[Expression] = []

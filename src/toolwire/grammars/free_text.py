@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from toolwire.grammars.algebra import (
-    EMPTY,
     NOTHING,
     Expression,
     chars,
@@ -47,9 +46,8 @@ class Opener:
     @property
     def border(self) -> str:
         """The longest beginning of the marker that is its end too: text behind a marker may continue the next one."""
-        return next(
-            self.marker[at:] for at in range(1, len(self.marker) + 1) if self.marker.startswith(self.marker[at:])
-        )
+        ends = (self.marker[at:] for at in range(1, len(self.marker) + 1))
+        return next(end for end in ends if self.marker.startswith(end))
 
 
 class FreeText:
@@ -74,7 +72,7 @@ class FreeText:
         longer = [word for word in banned if opener is not None and word.startswith(opener.marker)]
         words = [word for word in banned if word not in longer]
         self._prose = prose((opener.marker,) if opener else (), tuple(words))
-        self._first = "".join({word[0] for word in (*words, *([opener.marker] if opener else []))})
+        self._first = "".join(sorted({word[0] for word in (*words, *([opener.marker] if opener else []))}))
         # Where a name has to follow the marker, a longer marker is excluded only by markers inside it.
         named = longer if opener is not None and opener.names else []
         hidden = [word for word in named if not any(inner in word for inner in words)]
@@ -82,26 +80,28 @@ class FreeText:
 
     def alone(self) -> Expression:
         """Return text without calls, which may be empty."""
-        start = chars_except(self._closed_start) if self._closed_start else EMPTY
-        return self._text(NOTHING, lambda text: sequence(start, text))
+        start = (lambda text: sequence(chars_except(self._closed_start), text)) if self._closed_start else None
+        return self._text(NOTHING, start)
 
     def before(self, calls: Expression) -> Expression:
         """Return text without calls, or text and then calls, which begin with the opener."""
         if self._opener is None:
             return choice([calls, self.alone()])
-        return self._text(without_prefix(calls, self._opener.marker, self._rules.rules), lambda text: text)
+        return self._text(without_prefix(calls, self._opener.marker, self._rules.rules))
 
     def after(self, calls: Expression) -> Expression:
         """Return calls that text may follow, which begins with a blank or a letter and contains no further call."""
         return sequence(calls, self._text(NOTHING, lambda text: sequence(chars_except("<[{(`,;|"), text)))
 
-    def _text(self, rest: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    def _text(self, rest: Expression, change: Callable[[Expression], Expression] | None = None) -> Expression:
         """Return text, as `change` restricts its beginning, behind whose marker the rest of calls may follow."""
-        text = optional(lexeme(change(self._prose.text)))
+        text: Expression = self._prose.text
+        until: Expression = self._prose.until
+        if change is not None:
+            text, until = lexeme(change(self._prose.text.part)), lexeme(change(self._prose.until.part))
         if self._opener is None or (rest == NOTHING and not self._opener.names):
-            return text
-        until = lexeme(change(self._prose.until().part))
-        return choice([sequence(until, self._behind_marker(rest, self._opener)), text])
+            return optional(text)
+        return choice([sequence(until, self._behind_marker(rest, self._opener)), optional(text)])
 
     def _behind_marker(self, rest: Expression, opener: Opener) -> Expression:
         """Return what may follow the marker: the rest of calls, and text that begins as none of them does."""
@@ -120,7 +120,7 @@ class FreeText:
         return choice(
             [
                 rest,
-                sequence(lexeme(differing), self._text(rest, lambda text: text)),
+                sequence(lexeme(differing), self._text(rest)),
                 sequence(lexeme(beginning), self._at_marker(rest, "")),
                 self._at_marker(rest, opener.border),
             ]

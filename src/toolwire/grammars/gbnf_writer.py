@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 
 from toolwire.grammars.algebra import (
     EMPTY,
@@ -106,6 +107,7 @@ def repetition(least: int, most: int | None) -> str:
             return f"{{{least}}}" if least == most else f"{{{least},{'' if most is None else most}}}"
 
 
+@lru_cache(2000)  # text around calls has few different sets, and very many places of them
 def write_class(ranges: tuple[tuple[int, int], ...], escape: Callable[[str], str]) -> str:
     """Return a set of characters in brackets; a set that is open to above is written as its complement."""
     sign = ""

@@ -205,5 +205,5 @@ def _reasoning(wire: WireFormat, mode: str) -> Expression:
     if not wire.spans:
         raise DefinitionError(f"the format {wire.name!r} has no reasoning")
     span = wire.spans[0]
-    rest = sequence(prose((span.close,)).until(), free_space("\n"))
+    rest = sequence(prose((span.close,)).until, free_space("\n"))
     return rest if mode == "open" else optional(sequence(literal(span.open), rest))

@@ -149,13 +149,14 @@ class Prose:
             changed.append(row)
         return changed
 
-    @property
-    def text(self) -> Expression:
-        """Any text without the markers, which may be empty."""
-        return sequence(repeat(choice([self.plain, self.detour])), self.rest)
+    @functools.cached_property
+    def text(self) -> Lexeme:
+        """Any text without the markers, which may be empty, as one lexeme."""
+        return Lexeme(sequence(repeat(choice([self.plain, self.detour])), self.rest))
 
+    @functools.cached_property
     def until(self) -> Lexeme:
-        """Return text up to and including the first marker, as one lexeme."""
+        """Text up to and including the first marker, as one lexeme."""
         return Lexeme(sequence(repeat(choice([self.plain, self.detour])), choice(self.endings.values())))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from toolwire.errors import DefinitionError
@@ -74,8 +74,8 @@ class _Part:
     def has(self, keyword: str) -> bool:
         return keyword not in self.done and isinstance(self.schema, Mapping) and keyword in self.schema
 
-    def without(self, keyword: str) -> _Part:
-        return replace(self, done=self.done | {keyword})
+    def without(self, *keywords: str) -> _Part:
+        return _Part(self.schema, self.pointer, self.done.union(keywords))
 
     def inner(self, schema: Any, *steps: object) -> _Part:
         return _Part(schema, self.pointer + json_pointer(steps))
@@ -178,7 +178,7 @@ class ValueReader:
             if isinstance(every := part.get("allOf"), list):
                 waiting += [part.inner(schema, "allOf", at) for at, schema in enumerate(every)][::-1]
             # What they lead to is in the list by now; followed again, an alternative that is done would come back.
-            part = part.without("$ref").without("allOf")
+            part = part.without("$ref", "allOf")
             if part.schema is False or part.asserts:
                 flat.append(part)
         return flat or [_Part(True, "")]
@@ -221,7 +221,7 @@ class ValueReader:
         lists += [[part.schema["const"]] for part in parts if part.has("const")]
         if not lists:
             return None
-        rest = self._values([part.without("enum").without("const") for part in parts])
+        rest = self._values([part.without("enum", "const") for part in parts])
         constants: dict[str, Any] = {}
         for value in lists[0]:
             everywhere = all(any(equal_json(value, other) for other in listed) for listed in lists[1:])

@@ -236,7 +236,7 @@ class ValueRules:
         # Text between tokens has no escapes, so all that it cannot contain is the token.
         if dialect.token:
             self.unbounded(values)
-            return sequence(Fixed(dialect.token), prose((dialect.token,)).until())
+            return sequence(Fixed(dialect.token), prose((dialect.token,)).until)
         least, most = values.least, values.most
         if least > MAX_BOUND or (most or 0) > MAX_BOUND:
             self.widen(values.pointer, f"lengths above {MAX_BOUND} have no effect")
