@@ -15,7 +15,7 @@ from toolwire.text.json_scanner import JsonScanner
 from toolwire.text.json_text import FastJsonReader, JsonError, decode, encodable, json_text, within_limits
 from toolwire.text.python_scanner import KeywordScanner
 from toolwire.tools import ToolDefinition
-from toolwire.wire.dialects import ARGUMENT_KEYS, folded_key
+from toolwire.wire.call_members import arguments_among, lost_argument
 from toolwire.wire.leaf_scanners import JsonValue, escape
 
 
@@ -220,30 +220,17 @@ class CallBuilder:
         return self._arguments_begun or self._object_open or self._waiting is not None
 
     def use_members(self) -> None:
-        """Take members as arguments if there are no others.
-
-        These are the members that the tool's schema declares, or else an object of such members whose key says that it
-        holds arguments.
-        """
-        if self._arguments_begun or not self._repair:
+        """Take members as arguments if there are no others."""
+        if not self.members or self.has_arguments or not self._repair:
             return
-        names = frozenset(self.shape.property_names)
-        declared = {key: value for key, value in self.members.items() if key in names}
-        holders = [key for key in self.members if folded_key(key) in ARGUMENT_KEYS]
-        if declared:
-            self._use(declared, declared, "flat_arguments")
-        elif names and len(holders) == 1:
-            arguments = self.members[holders[0]]
-            if isinstance(arguments, dict) and names.issuperset(arguments):
-                self._use(arguments, holders, "argument_key")
-
-    def _use(self, arguments: dict[str, Any], keys: Iterable[str], repair: str) -> None:
-        """Take the arguments out of the members with these keys."""
-        self.begin_arguments()
-        self.set_arguments(arguments)
-        self.record_repair(repair, "")
-        for key in keys:
-            del self.members[key]
+        read = arguments_among(self.members, self.shape.property_names)
+        if read is not None:
+            arguments, keys, repair = read
+            self.begin_arguments()
+            self.set_arguments(arguments)
+            self.record_repair(repair, "")
+            for key in keys:
+                del self.members[key]
 
     @property
     def has_waiting_arguments(self) -> bool:
@@ -324,6 +311,10 @@ class CallBuilder:
             raise Unreadable("the id or the server of the call contains half of a surrogate pair")
         if self.refusal:
             raise Unreadable(self.refusal)
+        # Run without them, the tool would do something else than the model wrote.
+        takes_arguments = bool(self.members) and not self.has_arguments and bool(self.shape.property_names)
+        if takes_arguments and (lost := lost_argument(self.members)):
+            raise Unreadable(f"{lost[:60]!r} is not a parameter of {self.name!r}, and there are no arguments")
         if self._object_open:
             self.json_delta("}")
         elif not self._text_written:

@@ -32,11 +32,11 @@ LIST_KEYS = frozenset({"toolcalls", "calls", "tools", "functioncalls", "function
 """Keys of an object whose value may be a list of calls."""
 _HOLDER_KEYS = NAME_KEYS | {"toolcall", "functioncall", "call", "tooluse"}
 """Keys of an object whose value may be the object of a call."""
-_COMMENT_KEYS = frozenset({
+COMMENT_KEYS = frozenset({
     "thought", "thoughts", "thinking", "reasoning", "reason", "rationale", "explanation", "analysis", "comment",
 })  # fmt: skip
 """Keys of an object whose value may be text about the call beside it."""
-_CALL_KEYS = _HOLDER_KEYS | ARGUMENT_KEYS | IDENTITY_KEYS | LIST_KEYS | _COMMENT_KEYS
+_CALL_KEYS = _HOLDER_KEYS | ARGUMENT_KEYS | IDENTITY_KEYS | LIST_KEYS | COMMENT_KEYS
 _SEPARATORS = str.maketrans("", "", "_- ")
 WRAPPERS = frozenset({"print"})
 """Functions around a call that change nothing about it."""
@@ -235,7 +235,7 @@ def _call_objects(value: Any, tools: KnownTools) -> list[ReadCall] | None:
 def _call_object(members: dict[str, Any], tools: KnownTools, depth: int) -> ReadCall | None:
     kinds = {key: folded_key(key) for key in members}
     names = [key for key, kind in kinds.items() if kind in NAME_KEYS and _tool_name(members[key], tools)]
-    comments = tuple(key for key, kind in kinds.items() if kind in _COMMENT_KEYS and isinstance(members[key], str))
+    comments = tuple(key for key, kind in kinds.items() if kind in COMMENT_KEYS and isinstance(members[key], str))
     if any(declines(members[key]) for key in comments):
         return None
     if not names:

@@ -241,6 +241,7 @@ class NodeReader(BlockReader):
         # The name types the arguments, so elements that came before it are only read now.
         for read_elements in self.late:
             read_elements()
+        call.use_members()
         call.complete_payload()
 
 

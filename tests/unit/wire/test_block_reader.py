@@ -14,7 +14,7 @@ TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"ty
 )
 def test_members_that_are_not_read_are_named_where_their_call_is(count: int, shown: str) -> None:
     members = ", ".join(f'"m{number}": 1' for number in range(count))
-    call = f'<tool_call>{{"name": "f", {members}}}</tool_call>'
+    call = f'<tool_call>{{"name": "f", "arguments": {{}}, {members}}}</tool_call>'
     response = check_chunking(f"Look: {call} ", format="hermes", tools=TOOLS).response
     (problem,) = response.problems
     assert (problem.kind, problem.position, problem.raw) == ("unread_members", len("Look: "), call)

@@ -58,8 +58,8 @@ def test_an_object_with_a_name_is_a_call(members: str, calls: list[Any]) -> None
 @pytest.mark.parametrize("kind", ['"other"', '""', "5", "null", "{}"])
 def test_a_member_that_says_something_else_is_reported(kind: str) -> None:
     assert read(f'"type": {kind}, "name": "f", "arguments": {{}}') == ([({},)], [], ["unread_members"])
-    assert read(f'"name": "f", "other": {kind}') == ([({},)], [], ["unread_members"])
-    assert read(f'"other": {kind}, "name": "f"') == ([({},)], [], ["unread_members"])
+    assert read(f'"name": "f", "other": {kind}, "arguments": {{}}') == ([({},)], [], ["unread_members"])
+    assert read(f'"other": {kind}, "name": "f", "arguments": {{}}') == ([({},)], [], ["unread_members"])
 
 
 @pytest.mark.parametrize(
