@@ -37,6 +37,28 @@ def _by_beginning(data: str) -> str:
     return next((kind for kind, beginning in _BEGINNINGS if begins.startswith(beginning)), "")
 
 
+def is_address(data: str) -> bool:
+    """Return whether text that should be base64 is a URL: base64 has no colon."""
+    return ":" in data[:64]
+
+
+def check_data(owner: str, data: str, *, needed: bool) -> None:
+    """Check that the content of an image or a file can be base64 data.
+
+    Args:
+        owner: the class of the part, for the message.
+        data: its data.
+        needed: whether the part has no content besides.
+
+    Raises:
+        ValueError: the data is a URL, or it is needed and empty.
+    """
+    if needed and not data:
+        raise ValueError(f"an empty {owner} shows a model nothing: give it data or url")
+    if is_address(data):
+        raise ValueError(f"the data of this {owner} is an address and not base64: pass it as url=")
+
+
 def media_type(spelled: str, data: str) -> str:
     """Return a media type in one spelling; a missing one by the first bytes of base64 data, "" if unknown."""
     kind = spelled.lower().partition(";")[0].strip() or (_by_beginning(data) if data else "")

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Literal, Self, get_args
 
 from toolwire._surface import check_type, wrong_type
-from toolwire.media_types import media_type
+from toolwire.media_types import check_data, media_type
 
 Role = Literal["system", "user", "assistant", "tool"]
 _ROLES = frozenset(get_args(Role))
@@ -126,8 +126,7 @@ def _normalize(part: ImagePart | FilePart) -> None:
     """Refuse an empty part, split a data URL into media type and data, and spell the media type in one way."""
     check_type("data", part.data, str, "text in base64")
     check_type("url", part.url, str, "text")
-    if not (part.data or part.url or part.extra):
-        raise ValueError(f"an empty {type(part).__name__} shows a model nothing: give it data or url")
+    check_data(type(part).__name__, part.data, needed=not (part.url or part.extra))
     head, _, data = part.url.partition(",")
     if not part.data and data and head.startswith("data:") and head.endswith(";base64"):
         object.__setattr__(part, "data", data)
@@ -156,7 +155,7 @@ class ImagePart:
 
         Raises:
             TypeError: the data is not text, or the URL is not.
-            ValueError: there is neither data nor a URL.
+            ValueError: there is neither data nor a URL, or the data is a URL.
         """
         _normalize(self)
 

@@ -432,10 +432,14 @@ def _read(obj: Any) -> ToolDefinition:
     )
 
 
+_LAMBDA = "<lambda>"
+
+
 def _from_function(function: Callable[..., Any], name: str) -> ToolDefinition:
     name = name or getattr(function, "__name__", "")
-    if not name:
-        raise DefinitionError(f"{type(function).__name__} has no name of its own; use tool(name=...)")
+    if not name or name == _LAMBDA:
+        shown = "a lambda" if name else type(function).__name__
+        raise DefinitionError(f"{shown} has no name of its own; use tool(name=...)")
     description, parameters = schema_from_function(function, name)
     return ToolDefinition(name, description, parameters)
 

@@ -216,6 +216,23 @@ def use(make: Callable[[], Any]) -> None:
         ),
         (lambda: Agent(backend, observers=3), "observers must be an iterable of observers, not 3"),
         (
+            lambda: Agent(backend, observers=[print]),
+            "observers must be an iterable of observers, with the methods of an Observer, "
+            "not list of builtin_function_or_method",
+        ),
+        (
+            lambda: Agent(backend, McpRouter([])),
+            "tools must be a ToolRegistry (McpRouter.registry is one) or a list of tools, not McpRouter",
+        ),
+        (
+            lambda: agent.run("x", temperature=0.2),
+            "run() has no argument 'temperature': it is a setting of the model, settings={'temperature': ...}",
+        ),
+        (
+            lambda: agent.ask_sync("x", max_tokens=9),
+            "run() has no argument 'max_tokens': it is a setting of the model, settings={'max_tokens': ...}",
+        ),
+        (
             lambda: Agent(backend, executor=ToolExecutor(registry)),
             "executor must be a function that makes a ToolExecutor of a registry and `confirm`, not ToolExecutor",
         ),
@@ -424,6 +441,21 @@ def test_a_wrong_type_is_named_with_its_argument(make: Callable[[], Any], messag
             "McpServer: comand: Extra inputs are not permitted; did you mean command?",
         ),
         (lambda: ToolSettings(tier="big"), ValueError, "ToolSettings: tier: a tier is one of CRAWL, WALK, RUN"),
+        (
+            lambda: Agent(backend, [lambda text: text]),
+            DefinitionError,
+            "a lambda has no name of its own; use tool(name=...)",
+        ),
+        (
+            lambda: ImagePart("https://example.org/a.png"),
+            ValueError,
+            "the data of this ImagePart is an address and not base64: pass it as url=",
+        ),
+        (
+            lambda: FilePart("data:application/pdf;base64,AAAA"),
+            ValueError,
+            "the data of this FilePart is an address and not base64: pass it as url=",
+        ),
         (ImagePart, ValueError, "an empty ImagePart shows a model nothing: give it data or url"),
         (
             lambda: FilePart(name="a.pdf"),

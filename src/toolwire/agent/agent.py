@@ -20,7 +20,7 @@ from toolwire.agent.output import check_no_tool
 from toolwire.agent.parent_run import ParentCall
 from toolwire.agent.pending import PendingApprovals
 from toolwire.agent.prices import check_prices
-from toolwire.agent.run_context import AgentParts, ResumeOptions, RunOptions
+from toolwire.agent.run_context import AgentParts, ResumeOptions, RunOptions, check_run_options
 from toolwire.agent.run_endings import answered, end_of, text_pieces
 from toolwire.agent.run_events import AgentEvent, RunEnded
 from toolwire.agent.stored_run import saving_run
@@ -148,9 +148,13 @@ class Agent(Generic[_OutputT_co]):
         backend = as_backend(backend)
         check_type("config", config, (AgentConfig, NoneType), "an AgentConfig or None")
         if isinstance(tools, Tool | str) or not isinstance(tools, Iterable):
-            raise wrong_type("tools", tools, "a ToolRegistry or a list of tools")
+            has_registry = isinstance(getattr(tools, "registry", None), ToolRegistry)
+            hint = f" ({type(tools).__name__}.registry is one)" if has_registry else ""
+            raise wrong_type("tools", tools, f"a ToolRegistry{hint} or a list of tools")
         check_type("policy", policy, (Policy, NoneType), "a Policy or None")
         check_type("observers", observers, Iterable, "an iterable of observers")
+        observers = tuple(observers)
+        check_items("observers", observers, Observer, "an iterable of observers, with the methods of an Observer")
         if executor is not None and not callable(executor):
             raise wrong_type("executor", executor, "a function that makes a ToolExecutor of a registry and `confirm`")
         # A setting that nobody reads is worse than an error: a deny rule would not deny.
@@ -219,7 +223,7 @@ class Agent(Generic[_OutputT_co]):
             DefinitionError: a setting of the model has an invalid value.
             TypeError: an argument is of another type, or a setting is misspelt; this is raised at once.
         """
-        check_options("run", options, RunOptions.__annotations__)
+        check_run_options("run", options, RunOptions.__annotations__)
         check_items("history", options.get("history", ()), Message, "a sequence of Message")
         check_type("session", options.get("session"), (Session, NoneType), "a Session or None")
         check_type("run_id", options.get("run_id", ""), str, "text")
@@ -264,7 +268,7 @@ class Agent(Generic[_OutputT_co]):
                 is missing; or the budget limits money, and the prices of a model are not known.
             TypeError: an argument is of another type.
         """
-        check_options("resume", options, ResumeOptions.__annotations__)
+        check_run_options("resume", options, ResumeOptions.__annotations__)
         check_type("pending", pending, PendingApprovals, "PendingApprovals, such as RunEnded.pending")
         check_type("session", options.get("session"), (Session, NoneType), "a Session or None")
         if not self._defers:

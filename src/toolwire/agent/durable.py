@@ -36,7 +36,7 @@ from toolwire.agent.dbos_workflow import (
     wait_to_end,
 )
 from toolwire.agent.journal import MemoryJournal, recorded_events
-from toolwire.agent.run_context import DurableRunOptions, SubmitOptions
+from toolwire.agent.run_context import DurableRunOptions, SubmitOptions, check_run_options
 from toolwire.agent.run_endings import answer_of
 from toolwire.agent.run_events import AgentEvent, RunEnded, RunResumed
 from toolwire.agent.run_request import RunRequest
@@ -58,7 +58,6 @@ from toolwire.agent.team import AgentTeam
 from toolwire.errors import DefinitionError, JournalError
 from toolwire.messages import Content
 from toolwire.policy.session import Session
-from toolwire.text.suggest import check_options
 
 VERSION: Final = "1"
 """Version of the records: processes of another version do not take these runs."""
@@ -253,7 +252,7 @@ class DurableRuns:
                 its name.
             TypeError: an option or a setting is unknown.
         """
-        check_options("run", options, DurableRunOptions.__annotations__)
+        check_run_options("run", options, DurableRunOptions.__annotations__)
         request, run_id = self._request(task, options), checked_name(options.get("run_id", ""))
         driver, session, deps = self._open_driver, options.get("session"), options.get("deps")
         driver.agent(request.agent).check_dependencies(driver.dependencies(deps))
@@ -318,7 +317,7 @@ class DurableRuns:
                 its name.
             TypeError: an option or a setting is unknown.
         """
-        check_options("submit", options, SubmitOptions.__annotations__)
+        check_run_options("submit", options, SubmitOptions.__annotations__)
         request, run_id = self._request(task, options), checked_name(options.get("run_id", ""))
         text = to_json(request)
         enqueue = partial(DBOS.enqueue_workflow_async, f"{QUEUE}{request.agent}", run_workflow, text)

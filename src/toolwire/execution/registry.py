@@ -432,6 +432,6 @@ def _name_of(tool: Any) -> str:
         return tool.name
     if isinstance(tool, Tool):
         return tool.definition.name
-    if _function(tool) is not None and isinstance(getattr(tool, "__name__", None), str):
+    if _function(tool) is not None and str(getattr(tool, "__name__", "")).isidentifier():
         return str(tool.__name__)
     return as_definition(tool).name

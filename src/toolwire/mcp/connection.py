@@ -425,7 +425,8 @@ def _error_text(error: BaseException) -> str:
         error = error.exceptions[0]
     match error:
         case FileNotFoundError():
-            text = f"there is no program or directory {error.filename}"
+            hint = "; arguments of a program belong in args" if " " in str(error.filename) else ""
+            text = f"there is no program or directory {error.filename}{hint}"
         case OSError():
             text = f"{error.filename or ''} {error.strerror or error}".strip()
         case MCPError():

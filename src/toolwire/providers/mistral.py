@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from toolwire.media_types import is_address
 from toolwire.messages import FilePart, ParsedResponse, Part, ReasoningPart, TextPart, ToolResult
 from toolwire.providers.chat_completions import ChatCompletions, Facts
 from toolwire.providers.chat_settings import MISTRAL
@@ -61,7 +62,7 @@ class Mistral(ChatCompletions):
             case {"type": "document_url", "document_url": str(url), **rest} if rest.keys() <= {"document_name"}:
                 return FilePart(url=url, name=str(rest.get("document_name") or ""))
             case {"type": "input_audio", "input_audio": str(data), **rest} if not rest:
-                part = FilePart(data)
+                part = FilePart(url=data) if is_address(data) else FilePart(data)
                 return part if part.kind == "audio" else None
         return None
 

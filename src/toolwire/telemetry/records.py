@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from toolwire.events import Event
 from toolwire.execution.outcomes import Issue
@@ -221,6 +221,7 @@ class EndRecord:
     instance: int = 0
 
 
+@runtime_checkable
 class Observer(Protocol):
     """Receives records of runs, in order, in the task of the run."""
 

@@ -198,7 +198,7 @@ class RunObserver:
                 getattr(observer, what)(record)
             if caught.error is not None:
                 self._observers.remove(observer)
-                _log.warning("%s: %s hears nothing more of this run: %s", self._run.id, observer, caught.message)
+                _log.warning("%s: %s gets no more records of this run: %s", self._run.id, observer, caught.message)
 
 
 @dataclass(slots=True, eq=False)

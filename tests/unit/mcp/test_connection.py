@@ -7,6 +7,8 @@ import threading
 import pytest
 from mcp_types import ElicitRequestFormParams
 
+from toolwire import ConfigurationError
+from toolwire.mcp import McpRouter
 from toolwire.mcp.connection import MAX_QUESTIONS, Connection, ServerDown
 from toolwire.mcp.servers import Launch, McpServer
 from toolwire.mcp.stderr_tail import StderrTail
@@ -50,3 +52,10 @@ def test_the_last_words_of_a_server_are_shown_however_late_they_are_read(monkeyp
             asyncio.run(connection.start(Launch("stdio", argv=command)))
     finally:
         awaited.set()
+
+
+def test_arguments_in_the_command_are_explained() -> None:
+    router = McpRouter([McpServer(name="shop", command="no-such-program --port 3")], approve=True)
+    message = "no-such-program --port 3; arguments of a program belong in args"
+    with pytest.raises(ConfigurationError, match=message), router:
+        pass

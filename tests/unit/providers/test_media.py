@@ -316,3 +316,13 @@ EMPTY_IMAGES = {
 def test_an_empty_image_or_document_is_refused(api: str) -> None:
     with pytest.raises(DefinitionError, match=r"not a request of .*an empty (Image|File)Part shows a model nothing"):
         get_api(api).decode_request(EMPTY_IMAGES[api])
+
+
+def test_mistral_reads_the_address_of_a_recording() -> None:
+    def read(address: str) -> object:
+        block = {"type": "input_audio", "input_audio": address}
+        (message,) = get_api("mistral").decode_request({"messages": [{"role": "user", "content": [block]}]}).messages
+        return message.parts[0]
+
+    assert read(f"data:audio/wav;base64,{SOUND}") == FilePart(SOUND, "audio/wav")
+    assert isinstance(read("https://example.org/a.mp3"), OpaquePart), "only its kind would say that it is a recording"
