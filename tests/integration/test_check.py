@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.integration.probed_server import FAULTS, KEY, probed
+from tests.integration.servers import Answer, serving
 
 from toolwire.cli import run
 from toolwire.cli.check_command import PROBES
@@ -103,6 +104,18 @@ def test_a_profile_of_a_file_is_checked(tmp_path: Path, capsys: pytest.CaptureFi
     ]
     assert run(["check", "fats", "--config", "own.toml"]) == 2
     assert "own.toml has no profile 'fats'; did you mean fast?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
+def test_a_key_that_the_server_quotes_is_not_shown(form: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    message = {"role": "assistant", "content": f"Your key is {KEY}."}
+    body = {"object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": message}]}
+    with serving(lambda _: Answer(json.dumps(body).encode())) as url:
+        options = ("--base-url", url, "--model", "m", "--key-env", "TEST_KEY", "--only", "plain-answer")
+        assert run(["check", *options, *form]) == 1
+    output = capsys.readouterr().out
+    assert "Your key is" in output
+    assert KEY not in output
 
 
 def test_a_missing_key_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

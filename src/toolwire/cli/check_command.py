@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Annotated
 
 import typer
@@ -155,8 +155,10 @@ async def _run(profile: ModelProfile, probes: list[Probe], *, json: bool) -> lis
     results = []
     try:
         async for result in run_probes(ProbedModel(client, wrong_client, no_wrong_key=no_wrong_key), probes):
-            results.append(result)
-            _show(result, json=json)
+            # A reason quotes the answer, in which a faulty server may quote the key.
+            shown = replace(result, reason=client.without_secrets(result.reason))
+            results.append(shown)
+            _show(shown, json=json)
     finally:
         await client.close()
         if wrong_client is not None:
