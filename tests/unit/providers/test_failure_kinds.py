@@ -19,6 +19,8 @@ from toolwire.providers.failure_kinds import (
     TIMED_OUT,
     TOO_LONG,
     UNAVAILABLE,
+    UNKNOWN_MODEL,
+    UNREACHABLE,
     FailureKind,
     kind_of_status,
     status_of,
@@ -100,3 +102,75 @@ def test_an_error_without_a_kind_is_one_of_the_server(api: str) -> None:
 )
 def test_status_is_read_from_members_that_name_one(error: object, status: int) -> None:
     assert status_of(error) == status
+
+
+WORDS = [
+    # kind, then what the APIs call it: OpenAI's type and code, Gemini's code and status, Bedrock's exception
+    (INVALID, "invalid_request_error", None, 400, "INVALID_ARGUMENT", "validationException"),
+    (TOO_LONG, "invalid_request_error", "context_length_exceeded", 400, "INVALID_ARGUMENT", "validationException"),
+    (NO_KEY, "invalid_request_error", "invalid_api_key", 401, "UNAUTHENTICATED", "validationException"),
+    (FORBIDDEN, "invalid_request_error", "permission_denied", 403, "PERMISSION_DENIED", "validationException"),
+    (NOT_FOUND, "invalid_request_error", "not_found", 404, "NOT_FOUND", "validationException"),
+    (UNKNOWN_MODEL, "invalid_request_error", "model_not_found", 404, "NOT_FOUND", "validationException"),
+    (BODY_TOO_LARGE, "invalid_request_error", "request_too_large", 413, "INVALID_ARGUMENT", "validationException"),
+    (RATE_LIMIT, "rate_limit_error", "rate_limit_exceeded", 429, "RESOURCE_EXHAUSTED", "throttlingException"),
+    (NO_BUDGET, "insufficient_quota", "insufficient_quota", 429, "RESOURCE_EXHAUSTED", "validationException"),
+    (INTERNAL, "server_error", None, 500, "INTERNAL", "internalServerException"),
+    (UNREACHABLE, "server_error", None, 502, "UNAVAILABLE", "modelStreamErrorException"),
+    (UNAVAILABLE, "server_error", None, 503, "UNAVAILABLE", "serviceUnavailableException"),
+    (TIMED_OUT, "server_error", None, 504, "DEADLINE_EXCEEDED", "modelStreamErrorException"),
+]
+
+
+def _error(api: str, kind: FailureKind) -> dict[str, object]:
+    error: dict[str, object] = json.loads(get_api(api).write_error("m", kind).decode().partition("data: ")[2])["error"]
+    return error
+
+
+@pytest.mark.parametrize(
+    ("kind", "type", "code", "status", "word", "exception"),
+    WORDS,
+    ids=[f"{row[2] or row[4]}-{row[3]}" for row in WORDS],
+)
+def test_each_api_has_its_own_words_for_a_failure(
+    kind: FailureKind, type: str, code: str | None, status: int, word: str, exception: str
+) -> None:
+    chat, gemini = _error("openai_chat", kind), _error("gemini", kind)
+    assert (chat["type"], chat["code"]) == (type, code)
+    assert (gemini["code"], gemini["status"]) == (status, word)
+    assert exception.encode() in get_api("bedrock_converse").write_error("m", kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [
+        (INVALID, "invalid_request_error"),
+        (NO_KEY, "authentication_error"),
+        (FORBIDDEN, "permission_error"),
+        (NOT_FOUND, "not_found_error"),
+        (BODY_TOO_LARGE, "request_too_large"),
+        (NO_BUDGET, "billing_error"),
+        (RATE_LIMIT, "overloaded_error"),  # in a stream, the word after which clients ask again
+        (INTERNAL, "overloaded_error"),
+        (TIMED_OUT, "overloaded_error"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else str(value.status),
+)
+def test_messages_have_a_word_of_their_own_for_a_lasting_failure(kind: FailureKind, word: str) -> None:
+    assert _error("anthropic_messages", kind)["type"] == word
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        (402, NO_BUDGET),
+        (404, NOT_FOUND),
+        (418, INVALID),
+        (499, INVALID),
+        (500, INTERNAL),
+        (529, UNAVAILABLE),
+        (599, INTERNAL),
+    ],
+)
+def test_a_status_that_no_kind_has_belongs_to_the_side_that_failed(status: int, kind: FailureKind) -> None:
+    assert kind_of_status(status) is kind
