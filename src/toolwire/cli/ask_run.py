@@ -16,8 +16,6 @@ from toolwire.cli.open_agent import OpenAgent, open_from_options
 from toolwire.cli.small_model_prompts import SYSTEM
 from toolwire.messages import Content
 
-RULE = "the agent's require_tool_call"
-
 
 @dataclass(slots=True)
 class RunOutcome:
@@ -60,7 +58,8 @@ class RunOutcome:
         """
         if not self.without_call or not (required or self.required):
             return ""
-        return f"{self.without_call}, and {'--require-tool-call' if required else RULE} asks for one"
+        rule = "--require-tool-call" if required else "the agent's require_tool_call"
+        return f"{self.without_call}, and {rule} asks for one"
 
 
 async def ask_and_show(question: str, options: AgentOptions, *, json: bool) -> RunOutcome:

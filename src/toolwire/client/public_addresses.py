@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
+from typing import Any
 from urllib.request import getproxies, proxy_bypass
 
 from toolwire.policy.hosts import Host
@@ -17,7 +18,9 @@ LOOKUP_SECONDS = 30.0
 
 Lookup = Callable[[str, int], Awaitable[list[str]]]
 """Returns the addresses of a name, for a port."""
-is_private = Host("private").maybe
+PRIVATE = Host("private")
+"""The hosts of private networks."""
+is_private = PRIVATE.maybe
 """Returns whether a URL may lead into a private network; of a name, only whether it usually does."""
 
 
@@ -53,6 +56,17 @@ async def public_addresses(
         if inside(f"http://[{address}]/" if ":" in address else f"http://{address}/"):
             raise PrivateAddressError(f"{name:.200} leads to {address}, which is private")
     return addresses
+
+
+def sent_to(request: Any, address: str) -> Any:
+    """Return a request of `httpx` or `httpx2` that goes to one address of its host; TLS still checks the name."""
+    return type(request)(
+        request.method,
+        request.url.copy_with(host=address),
+        headers=request.headers,
+        stream=request.stream,
+        extensions={**request.extensions, "sni_hostname": request.url.host},
+    )
 
 
 def proxy_of(scheme: str, host: str, port: int | None) -> str:

@@ -12,15 +12,16 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from toolwire.client.public_addresses import (
+    PRIVATE,
     Lookup,
     PrivateAddressError,
     is_private,
     look_up,
     proxy_of,
     public_addresses,
+    sent_to,
 )
 from toolwire.mcp.servers import Launch
-from toolwire.policy.policy import Host
 
 CONNECT_SECONDS = 30.0
 STREAM_SECONDS = 300.0
@@ -28,8 +29,6 @@ STREAM_SECONDS = 300.0
 
 HttpAuth = httpx2.Auth
 """Authentication of requests, such as `mcp.client.auth.OAuthClientProvider`."""
-
-_PRIVATE = Host("private")
 
 
 @dataclass(slots=True)
@@ -105,15 +104,8 @@ class PublicTransport(httpx2.AsyncBaseTransport):
             self._names[name] = httpx2.AsyncHTTPTransport(verify=self._trusted)
         missed: httpx2.RequestError = httpx2.ConnectError(f"{name:.200} has no address", request=request)
         for address in addresses:
-            direct = httpx2.Request(
-                request.method,
-                request.url.copy_with(host=address),
-                headers=request.headers,
-                stream=request.stream,
-                extensions={**request.extensions, "sni_hostname": name},
-            )
             try:
-                return await self._names[name].handle_async_request(direct)
+                return await self._names[name].handle_async_request(sent_to(request, address))
             except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:  # nothing was sent yet
                 missed = error
         raise missed
@@ -170,7 +162,7 @@ async def open_url(
     of this machine or its network, for example as the page to sign in at: neither by a URL that it sends, nor by a name
     with such an address. Where a proxy is set up for a request, the proxy looks the name up.
     """
-    inside = private or _PRIVATE.surely(launch.url)
+    inside = private or PRIVATE.surely(launch.url)
 
     async def check_request(request: httpx2.Request) -> None:
         url = str(request.url)

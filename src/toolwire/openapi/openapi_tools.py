@@ -19,7 +19,14 @@ import httpx
 from typing_extensions import Unpack
 
 from toolwire._surface import check_number, check_type, wrong_type
-from toolwire.client.public_addresses import PrivateAddressError, is_private, look_up, proxy_of, public_addresses
+from toolwire.client.public_addresses import (
+    PrivateAddressError,
+    is_private,
+    look_up,
+    proxy_of,
+    public_addresses,
+    sent_to,
+)
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError
 from toolwire.openapi.api_document import ApiDocument, OperationSource, load_document
 from toolwire.openapi.operations import ApiRequest, Operation, operation_name, read_operation
@@ -231,15 +238,8 @@ class _Sender:
         missed: httpx.RequestError = httpx.ConnectError("the name has no address", request=request)
         port = url.port or (443 if url.scheme == "https" else 80)
         for address in await public_addresses(url.host, port, look_up, is_private):
-            direct = httpx.Request(
-                request.method,
-                url.copy_with(host=address),
-                headers=request.headers,
-                stream=request.stream,
-                extensions={**request.extensions, "sni_hostname": url.host},
-            )
             try:
-                return await client.send(direct, stream=True, follow_redirects=False)
+                return await client.send(sent_to(request, address), stream=True, follow_redirects=False)
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:  # nothing was sent yet
                 missed = error
         raise missed

@@ -6,11 +6,13 @@ only happen again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_OK, _LAST = 400, 600
+_STATUS = re.compile(r"[45]\d\d", re.ASCII)
+"""The HTTP status of a failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def status_of(error: Any) -> int:
         return 0
     for name in ("status_code", "code", "status", "type"):
         word = str(error.get(name) or "").lower()
-        status = int(word) if word.isascii() and word.isdigit() and len(word) == len("400") else _BY_NAME.get(word, 0)
-        if _OK <= status < _LAST:
+        status = int(word) if _STATUS.fullmatch(word) else _BY_NAME.get(word, 0)
+        if status:
             return status
     return 0
