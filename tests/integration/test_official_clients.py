@@ -17,9 +17,9 @@ from toolwire import FinishReason, ParsedResponse, ReasoningPart, TextPart, Tool
 pytestmark = pytest.mark.filterwarnings("ignore")  # what the clients themselves warn of
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def _collected() -> Iterator[None]:
-    """What the clients leave open is collected here, not in somebody else's test."""
+    """What the clients leave open is collected here, not in the tests of another module."""
     yield
     gc.collect()
 
