@@ -8,6 +8,8 @@ from contextlib import suppress
 from functools import cached_property, lru_cache
 from typing import Any
 
+from pydantic_core import to_json
+
 from toolwire.text.identity_cache import IdentityCache
 from toolwire.tools import ToolDefinition, definitions
 from toolwire.wire.syntax import WireFormat
@@ -60,7 +62,6 @@ class KnownTools:
 
 _by_identity = IdentityCache(_MAX_PREPARED)
 _DEFINITIONS = {ToolDefinition}
-_as_json = json.JSONEncoder().encode
 
 
 def prepared_tools(tools: Iterable[Any] | Mapping[str, Any] | None) -> KnownTools:
@@ -75,11 +76,11 @@ def prepared_tools(tools: Iterable[Any] | Mapping[str, Any] | None) -> KnownTool
         if isinstance(tools[0], dict):
             # Dicts may change between two messages, so they are compared by their content.
             with suppress(TypeError, ValueError, RecursionError):  # not JSON, or too deep for it
-                return _of_json(_as_json(tools))
+                return _of_json(to_json(tools))
     by_name = definitions(tools)
     return _by_identity.get(lambda: KnownTools(by_name), by_name.values())
 
 
 @lru_cache(_MAX_PREPARED)
-def _of_json(text: str) -> KnownTools:
-    return KnownTools(definitions(json.loads(text)))
+def _of_json(content: bytes) -> KnownTools:
+    return KnownTools(definitions(json.loads(content)))
