@@ -21,6 +21,7 @@ _EMPTY = "no arguments at all are an empty object, not an empty text"
 _PIECES = "the pieces of one call's arguments are no calls"
 _TWO_ANSWERS = "two answers, one after the other, whose blocks the row's text mixes by their index"
 _CONTRADICTION = "the recorder has changed a path in the whole arguments, but not in the pieces of them"
+_TRANSCRIPT = "the words of a recording are the content of an answer without other text"
 WRONG = {
     "openai_chat-b8750cccacd2": _EMPTY,
     "cohere-9cb5766ccafc": _EMPTY,
@@ -31,6 +32,8 @@ WRONG = {
     "anthropic_messages-386a4c96f4bc": _TWO_ANSWERS,
     "anthropic_messages-ca9f0b6f9fc0": _TWO_ANSWERS,
     "openai_responses-1107a20e0d3c": _CONTRADICTION,
+    "openai_chat-eec828dda296": _TRANSCRIPT,
+    "openai_chat-8eda939a5804": _TRANSCRIPT,
 }
 """Recordings that contradict the rules, with the reason why they are considered wrong."""
 

@@ -131,12 +131,10 @@ def add_preview(prepared: PreparedCall, ask: Ask) -> Ask | Deny:
 
 
 def approved_as_shown(prepared: PreparedCall, approved: Collection[str]) -> Collection[str]:
-    """Return the approvals of a session that apply to a call: if it has a preview, those that were given to this one.
+    """Return the approvals of a session that apply to a call: if it has a preview, those that were given after it.
 
     The same arguments may mean something else by now, for example a file that a link leads to.
     """
-    if prepared.tool.behavior.preview is None:
-        return approved
     key = approval_key(prepared.call, prepared.tool.definition)
     if not any(shown.startswith(key) for shown in approved):
         return frozenset()

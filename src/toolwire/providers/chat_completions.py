@@ -43,6 +43,7 @@ from toolwire.providers.chat_parts import (
     signatures_of,
     thinking_part,
     with_signature,
+    without_transcript,
     write_usage,
 )
 from toolwire.providers.chat_settings import OPENAI
@@ -201,7 +202,7 @@ class ChatCompletions(ChatMessages):
 
     def write_message(self, message: Message, notes: Notes) -> list[Json]:
         """Return the messages of the API that one message becomes; a recording is sent back by its id."""
-        written = super().write_message(message, notes)
+        written = [without_transcript(item) for item in super().write_message(message, notes)]
         for item in written:
             if isinstance(audio := item.get("audio"), Mapping) and "id" in audio:
                 item["audio"] = {"id": audio["id"]}
@@ -380,7 +381,7 @@ class ChatCompletions(ChatMessages):
             builder.add_text(message.get("refusal"))
             add_members(message, builder)
             sound = Sound()
-            sound.add(message)
+            sound.add(message, builder)
             sound.end(builder)
             for call in message.get("tool_calls") or ():
                 self.add_call(call, builder)
@@ -403,7 +404,7 @@ class ChatCompletions(ChatMessages):
         """Return the body of a response."""
         members, parts = split_members(response.parts, self.kind)
         message: Json = {"role": "assistant", "content": text_of(parts) or None, "refusal": None}
-        message |= _with_annotations(members, annotations_of(parts, self.kind))
+        message = without_transcript(message | _with_annotations(members, annotations_of(parts, self.kind)))
         calls: list[Json] = []
         details: list[Json] = []
         signature: ReasoningPart | None = None  # for the next call

@@ -112,12 +112,16 @@ class Sound:
 
     def __init__(self) -> None:
         self._members: Json = {}
+        self._said = 0  # length of its text in the content
 
-    def add(self, message: Mapping[str, Any]) -> None:
-        """Add the sound of a message or a delta."""
+    def add(self, message: Mapping[str, Any], builder: ResponseBuilder) -> None:
+        """Add the sound of a message or a delta; report what it says as text, unless the answer has other text."""
         audio = message.get("audio")
         if not isinstance(audio, Mapping):
             return
+        if builder.content_length == self._said and isinstance(transcript := audio.get("transcript"), str):
+            builder.add_text(transcript)
+            self._said = builder.content_length
         for name, value in audio.items():
             earlier = self._members.get(name)
             joined = isinstance(earlier, str) and isinstance(value, str) and name in _PIECES
@@ -131,6 +135,13 @@ class Sound:
 
 
 _PIECES = ("data", "transcript")
+
+
+def without_transcript(message: Json) -> Json:
+    """Return a message whose content does not repeat what its recording says."""
+    audio, content = message.get("audio"), message.get("content")
+    is_repeated = isinstance(audio, Mapping) and content and content == audio.get("transcript")
+    return {**message, "content": ""} if is_repeated else message
 
 
 def content_blocks(content: Any, builder: ResponseBuilder) -> Iterator[Mapping[str, Any]]:

@@ -98,7 +98,7 @@ class ChatStreamReader:
             self._unread({**choice, "delta": delta})
         elif choice.get("logprobs"):
             self._unread(choice)
-        self._sound.add(delta)
+        self._sound.add(delta, builder)
         if calls := delta.get("tool_calls"):
             for at, call in enumerate(calls):
                 self._call(call, at)

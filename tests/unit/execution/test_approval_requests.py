@@ -41,3 +41,43 @@ def test_everything_but_an_approval_is_a_denial(answer: Any, message: str) -> No
     assert outcome.issue is not None
     assert (outcome.issue.kind, outcome.issue.message[: len(message)]) == ("denied", message)
     assert not ran
+
+
+def add(a: int) -> int:
+    """Add a number."""
+    return a
+
+
+def executor_that_asks(confirm: Any) -> ToolExecutor:
+    return ToolExecutor(ToolRegistry([add]), policy=Policy((Rule("ask"),)), confirm=confirm)
+
+
+def test_a_hook_that_cancels_itself_denies_its_own_call_alone() -> None:
+    async def confirm(approval: Approval) -> bool:
+        if approval.call.arguments["a"] == 1:
+            closed: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+            closed.cancel()
+            return await closed
+        return True
+
+    calls = [ToolCall("add", {"a": 1}), ToolCall("add", {"a": 2})]
+    results = asyncio.run(executor_that_asks(confirm).execute(calls, Session()))
+    assert [result.success for result in results] == [False, True]
+    assert "The question about add was withdrawn" in (results[0].error or "")
+
+
+def test_the_cancellation_of_a_run_is_no_answer_to_its_question() -> None:
+    async def main() -> list[object]:
+        asked = asyncio.Event()
+
+        async def confirm(_: Approval) -> bool:
+            asked.set()
+            await asyncio.Event().wait()
+            return True
+
+        run = asyncio.create_task(executor_that_asks(confirm).run(ToolCall("add", {"a": 1}), Session()))
+        await asked.wait()
+        run.cancel()
+        return await asyncio.gather(run, return_exceptions=True)
+
+    assert [type(outcome) for outcome in asyncio.run(main())] == [asyncio.CancelledError]

@@ -313,6 +313,8 @@ def test_values_and_numbers() -> None:
     ]
     assert [one.maybe(value) for value in (" READ", 2, False, [], {})] == [True, False, False, True, True]
     assert not AnyOf((1,)).surely(True)
+    with pytest.raises(TypeError, match="values must be a tuple of values, not 'read'"):
+        AnyOf("read")  # type: ignore[arg-type]
     amount = Number(at_most=100)
     assert [amount.surely(value) for value in (100, -5, 100.5, True, "5", float("nan"))] == [
         *(True, True, False, False, False, False),

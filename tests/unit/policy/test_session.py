@@ -105,6 +105,20 @@ def test_a_plan_ends_with_the_next_question_and_lifts_no_rule() -> None:
     assert desk.sent == []
 
 
+def test_uses_of_a_plan_do_not_count_against_the_next_question_s_plan() -> None:
+    desk, session = Desk(), new()
+    executor = ToolExecutor(desk.registry)
+    executor.plan([send("Bob")], session)
+    desk.run(session, READ)
+    assert desk.run(session, send("Bob"))[0].success
+    session.record_question("Write to Bob again.")
+    session.untrusted = False
+    executor.plan([send("Bob")], session)
+    desk.run(session, READ)
+    assert [desk.run(session, send("Bob"))[0].success for _ in range(2)] == [True, False]
+    assert desk.sent == ["Bob", "Bob"]
+
+
 def test_what_the_user_said_is_quoted_for_this_question() -> None:
     desk, session, policy = Desk(), new(), Policy((Rule("allow", "send", asked_for=("write",)),))
     session.record_question("Read my mail. Write to Bobby.")

@@ -139,6 +139,37 @@ def test_answers_keep_members_of_their_api(api: str, answer: dict[str, Any], mes
         assert sent_back(api, read) == messages
 
 
+@pytest.mark.parametrize(
+    ("deltas", "content"),
+    [
+        ([{"audio": {"id": "a", "transcript": "Hel"}}, {"audio": {"transcript": "lo"}}], "Hello"),
+        ([{"content": "Listen:"}, {"audio": {"id": "a", "transcript": "Hello"}}], "Listen:"),
+        ([{"audio": {"id": "a", "data": "Uk"}}, {"audio": {"expires_at": 9}}], ""),
+    ],
+)
+def test_the_words_of_a_recording_are_the_content_of_an_answer_without_text(
+    deltas: list[dict[str, Any]], content: str
+) -> None:
+    response = decoded("openai_chat", chat_stream(*deltas, reason="stop"), 1000)
+    whole = chat(
+        content=deltas[0].get("content"),
+        audio={"id": "a", "transcript": "".join(delta.get("audio", {}).get("transcript", "") for delta in deltas)},
+    )
+    assert (response.content, tw.get_api("openai_chat").decode_response(whole).content) == (content, content)
+    notes = Notes()
+    tw.get_api("anthropic_messages").encode_response(response, notes=notes)
+    assert [note.kind for note in notes] == ["dropped"]
+
+
+def test_content_that_its_recording_says_is_not_sent_back_twice() -> None:
+    api = tw.get_api("openai_chat")
+    silent = api.decode_response(chat(content=None, audio=SOUND))
+    assert api.encode_response(silent)["choices"][0]["message"]["content"] == ""
+    spoken = api.decode_response(chat(content="Listen:", audio=SOUND))
+    assert api.encode_response(spoken)["choices"][0]["message"]["content"] == "Listen:"
+    assert sent_back("openai_chat", spoken) == [{**HELLO, "content": "Listen:", "audio": {"id": "audio_1"}}]
+
+
 @pytest.mark.parametrize("size", [1, 1000])
 def test_sound_and_images_of_a_stream_are_not_lost(size: int) -> None:
     data = chat_stream(
