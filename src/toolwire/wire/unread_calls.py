@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import accumulate, groupby, islice
+from typing import Any
 
 from toolwire.events import CallEnd, CallStart, ContentDelta, Event, ProblemFound, ReasoningDelta
 from toolwire.messages import Problem, ProblemKind
+from toolwire.text.expressions import ExpressionScanner
 from toolwire.text.identity_cache import IdentityCache
+from toolwire.text.suggest import closest
 from toolwire.wire.block_reader import ReadOptions
 from toolwire.wire.compiled_format import compile_format
 from toolwire.wire.definition_text import is_definition
-from toolwire.wire.dialects import CallScanner, ReadCall
+from toolwire.wire.dialects import ARGUMENT_KEYS, NAME_KEYS, CallScanner, ReadCall, folded_key
 from toolwire.wire.embedded import PATIENCE, PATIENCE_AT_LEAST, Doubts, EmbeddedCalls, FormatCall, find_calls
 from toolwire.wire.format_detection import FormatDetector
 from toolwire.wire.formats.react import FORMAT as REACT
 from toolwire.wire.formats.tool_tags import FORMAT as TOOL_TAGS
 from toolwire.wire.known_tools import BEFORE_OBJECT
+from toolwire.wire.line_calls import calls_in_lines
 from toolwire.wire.marker_sets import MarkerSet, marker_set
 from toolwire.wire.message_reader import MessageReader
 from toolwire.wire.named_elements import NamedElements, places_of_elements
@@ -31,8 +36,8 @@ from toolwire.wire.prepared_tools import KnownTools
 from toolwire.wire.syntax import WireFormat
 
 _NOT_RUN = (
-    "A tool call is written amid prose, in a code fence or beside calls of another format, so it is only shown and did "
-    "not run."
+    "A tool call is written amid prose, in a code fence, beside calls of another format or in no known format, so it "
+    "is only shown and did not run."
 )
 _NOT_A_CALL = (
     "The element <%s> is named after a tool, but does not contain the tool's parameters, so nothing ran. Write an "
@@ -53,26 +58,35 @@ _TAG = re.compile(
 )
 """A tag, unless prose mentions it: a blank or a sign of punctuation is behind an opening tag then."""
 _OPENING_TAG = re.compile(rf"<({_TAG_NAME})", re.ASCII)
-_BRACKET = re.compile(r"[\[{(<]")
-"""Signs of which every call has one, in any format and dialect, unless it is below a heading; most prose has none."""
+_TAG_WITH_ATTRIBUTES = re.compile(r"<[\w:-]{1,60}(\s[^<>]{0,400})>")
+_ATTRIBUTE = re.compile(r"""\s([\w.-]{1,255})=(?:"([^"]{0,400})"|'([^']{0,400})')""")
+_SIGN = re.compile(r"[\[{(<:=]|--")
+"""Signs of which every call has one."""
+_BRACKET = re.compile(r"[\[{(<]|Action:")
+"""Signs of which every call has one that is not in lines; most prose has none."""
 _HEADING = re.compile(r"^[ \t]*Action:", re.MULTILINE)
 _ACTION_WITH_INPUT = re.compile(
     r"(?:(?<=\S[ \t])|(?<=[`(*]))Action:[ \t*`]{0,9}([^\W\d][\w.-]{0,255})[*`]{0,3}[ \t]*,?\s{0,99}"
     r"Action Input:[^\n]{0,1000}"
 )
+_OBJECT_BEGINS = re.compile(r"""\{\s{0,99}["'](?P<key>[^"'\n]{1,99})["']\s{0,9}:""")
 _ARGUMENTS_BEGIN = re.compile(
-    r"""\{\s{0,99}["'](?P<key>[^"'\n]{1,99})["']\s{0,9}:
-    | <(?:(?P<tag>\w{1,30})=)?(?P<name>[A-Za-z_][-\w.]{0,255})(?=[\s>])""",
+    rf"""{_OBJECT_BEGINS.pattern}
+    | <(?:(?P<tag>\w{{1,30}})=)?(?P<name>[A-Za-z_][-\w.]{{0,255}})(?=[\s>])""",
     re.VERBOSE,
 )
 _NAME_BEFORE = re.compile(
-    rf"""(?<![\w.$</"'-])([^\W\d][\w.-]{{0,255}})
+    rf"""(?<![\w.$<"'-])(?<![^\s`]/)([^\W\d][\w.-]{{0,255}})
     (?:\s{{1,9}}(?:with|json) | >\s{{0,9}} | </\w{{1,99}}>\s{{0,99}}<\w{{1,99}}>)?
     {BEFORE_OBJECT}\Z""",
     re.VERBOSE | re.IGNORECASE,
 )
 _NEAR = 400
 """Number of characters before an object or element in which the name of its tool begins."""
+
+_SIMILARITY = 0.8
+"""Smallest similarity of a misspelled key to one for arguments, from 0 to 1."""
+_MAX_KEYS = 1024  # pragma: no mutate - any number keeps the memory bounded
 
 _prepared = IdentityCache(16)
 
@@ -174,21 +188,20 @@ class _Unread:
     is_meant: bool
 
 
-def _may_have_calls(text: str) -> bool:
-    return "Action:" in text or bool(_BRACKET.search(text))
-
-
 def _unread_calls(text: str, options: ReadOptions, tools: KnownTools) -> list[_Unread]:
     """Return the calls in a text and the elements named after tools that should have been calls, in order."""
-    if not _may_have_calls(text):  # pragma: no mutate - only to be faster
+    places = [(start, end, "") for start, end in islice(calls_in_lines(text, tools), _MOST)]
+    unread: list[_Unread] = []
+    if _BRACKET.search(text):  # pragma: no mutate - only to be faster
+        calls = islice(calls_in_text(text, options, tools), _MOST)
+        unread.extend(_Unread(place.start, place.end, "", place.is_meant) for place in calls)
+        for search in (_elements, _behind_names, _misspelled):
+            places.extend(islice(search(text, tools), _MOST))
+    if not places and not unread:  # pragma: no mutate - only to be faster
         return []
-    calls = islice(calls_in_text(text, options, tools), _MOST)
-    unread = [_Unread(place.start, place.end, "", place.is_meant) for place in calls]
     spans = _Spans((place.start, place.end) for place in unread)
     doubts = Doubts(text)
     behind = 0
-    elements = islice(_elements(text, tools), _MOST) if "<" in text else ()
-    places = [*elements, *islice(_behind_names(text, tools), _MOST)]
     # At one place, the element says more than its first parameter.
     for start, end, tool in sorted(places, key=lambda place: (place[0], not place[2], place[1])):
         if start >= behind and not spans.overlap(start, end):
@@ -199,6 +212,8 @@ def _unread_calls(text: str, options: ReadOptions, tools: KnownTools) -> list[_U
 
 def _elements(text: str, tools: KnownTools) -> Iterator[tuple[int, int, str]]:
     """Yield the places of all elements that look like calls to known tools, and the tools' names."""
+    if "<" not in text:  # pragma: no mutate - only to be faster
+        return
     opened: dict[str, int] = {}
     for tag in _TAG.finditer(text):
         name = tag[tag.lastgroup or 0]
@@ -213,6 +228,11 @@ def _elements(text: str, tools: KnownTools) -> Iterator[tuple[int, int, str]]:
     for place in places_of_elements(text, tools.definitions):
         if place.has_parameter:
             yield place.start, place.stop, place.name
+    for tag in _TAG_WITH_ATTRIBUTES.finditer(text):
+        attributes = {key: double or single for key, double, single in _ATTRIBUTE.findall(tag[1])}
+        names = (tools.names.resolve(value) for key, value in attributes.items() if folded_key(key) in NAME_KEYS)
+        if any(name and not attributes.keys().isdisjoint(tools.properties(name)) for name in names):
+            yield tag.start(), tag.end(), ""
 
 
 def _behind_names(text: str, tools: KnownTools) -> Iterator[tuple[int, int, str]]:
@@ -245,6 +265,37 @@ def _behind_names(text: str, tools: KnownTools) -> Iterator[tuple[int, int, str]
         if scanner.done and isinstance(value, dict) and not is_definition(tools.definitions[name], value):
             yield before.start(1), end, ""
         budget -= end - start
+
+
+def _misspelled(text: str, tools: KnownTools) -> Iterator[tuple[int, int, str]]:
+    """Yield the places of objects with a known tool's name in which the key of the arguments is misspelled."""
+    budget = PATIENCE * len(text) + PATIENCE_AT_LEAST
+    for match in _OBJECT_BEGINS.finditer(text):
+        key = folded_key(match["key"])
+        if key not in NAME_KEYS and not _is_misspelled(key):
+            continue
+        if budget < 0:
+            return
+        scanner = ExpressionScanner()
+        end = scanner.scan(text, match.start(), True)
+        budget -= end - match.start()
+        if scanner.done and isinstance(scanner.value, dict) and _is_misspelled_call(scanner.value, tools):
+            yield match.start(), end, ""
+
+
+def _is_misspelled_call(members: Mapping[str, Any], tools: KnownTools) -> bool:
+    """Return whether an object has the name of a known tool, and arguments under a misspelled key."""
+    names = [value for key, value in members.items() if folded_key(key) in NAME_KEYS and isinstance(value, str)]
+    tool = tools.names.resolve(names[0]) if names else ""
+    written = [value for key, value in members.items() if value and _is_misspelled(folded_key(key))]
+    schemas = (value for value in written if isinstance(value, dict) and is_definition(tools.definitions[tool], value))
+    return bool(tool and written) and not any(schemas)
+
+
+@lru_cache(_MAX_KEYS)
+def _is_misspelled(key: str) -> bool:
+    """Return whether a folded key is nearly one of those that hold the arguments of a call."""
+    return key not in ARGUMENT_KEYS and bool(closest(key, ARGUMENT_KEYS, similarity=_SIMILARITY))
 
 
 def _is_all(text: str, unread: Sequence[_Unread]) -> bool:
@@ -321,7 +372,7 @@ class UnreadCalls:
     def problems(self) -> list[Event]:
         """Return a problem for each call in the content that nothing else reports, in order."""
         message = "".join(self.fed)
-        if not _may_have_calls(message):  # pragma: no mutate - only to be faster
+        if not _SIGN.search(message):  # pragma: no mutate - only to be faster
             return []
         unread: list[tuple[_Content, list[_Unread]]] = []
         number = 0
