@@ -192,6 +192,19 @@ def test_a_required_call_has_to_succeed(root: Path, capsys: pytest.CaptureFixtur
     assert "(1 failed or were denied), so the answer is not based on" in capsys.readouterr().err
 
 
+def test_a_call_that_the_agent_requires_is_missed_in_the_message(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "toolwire.toml"
+    with scripted(ParsedResponse("I guess."), ParsedResponse("30, I guess.")) as model:
+        path.write_text(
+            f'[profiles.p]\nmodel = "m"\nurl = "{model.url}"\n\n[agents.a]\nrequire_tool_call = true\n'
+            'tools = { builtin = ["."] }\nbudget = { rounds = 2 }\n'
+        )
+        assert run(["ask", "How long?", "--config", str(path)]) == 1
+    assert "no tool was run, and the agent's require_tool_call asks for one" in capsys.readouterr().err
+
+
 def test_a_call_that_ends_the_turn_is_a_required_call(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(
         'import toolwire\n\n\n@toolwire.tool(ends_turn=True)\ndef done(text: str) -> str:\n    """End."""\n'

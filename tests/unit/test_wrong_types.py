@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 import traceback
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -62,7 +63,18 @@ from toolwire import (
     tool,
     watch,
 )
-from toolwire.agent import AgentConfig, AgentTeam, Budget, DurableRuns, Hooks, Member, Prices, Summarize, load_agent
+from toolwire.agent import (
+    AgentConfig,
+    AgentKeywords,
+    AgentTeam,
+    Budget,
+    DurableRuns,
+    Hooks,
+    Member,
+    Prices,
+    Summarize,
+    load_agent,
+)
 from toolwire.mcp import McpRouter, McpServer, McpService, ToolSettings
 from toolwire.models import ApiBackend, CircuitBreaker, Retry, Route, TextBackend, local_source
 from toolwire.policy import AnyOf, Command, Host, Number, PathGlob, Text
@@ -609,6 +621,97 @@ def test_a_misspelt_setting_gets_a_suggestion(make: Callable[[], Any], message: 
     with pytest.raises(TypeError) as caught:
         make()
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Agent(tools=[stock], model="gpt-4o"), "Agent() has no argument 'model'; did you mean backend?"),
+        (lambda: Agent(), 'backend must be a Backend, a Client, or text such as "openai:gpt-5-mini", not None'),
+        (
+            lambda: Agent(backend, instructions="x"),
+            "Agent() has no argument 'instructions': it is a setting, config=AgentConfig(system=...)",
+        ),
+        (
+            lambda: Agent(backend, system_prompt="x"),
+            "Agent() has no argument 'system_prompt': it is a setting, config=AgentConfig(system=...)",
+        ),
+        (
+            lambda: Agent(backend, max_steps=3),
+            "Agent() has no argument 'max_steps': it is part of the budget, "
+            "config=AgentConfig(budget=Budget(rounds=...))",
+        ),
+        (
+            lambda: Agent(backend, temperature=0.2),
+            "Agent() has no argument 'temperature': "
+            "it is a setting of the model, config=AgentConfig(settings={'temperature': ...})",
+        ),
+        (
+            lambda: Agent(backend, deps_type=int),
+            "Agent() has no argument 'deps_type': it is an option of a run, agent.ask(task, deps=...)",
+        ),
+        (
+            lambda: Agent(backend, handoffs=[agent]),
+            "Agent() has no argument 'handoffs': it belongs to a team, AgentTeam(agent, handoffs=[...])",
+        ),
+        (lambda: Agent(backend, result_type=int), "Agent() has no argument 'result_type'; did you mean output_type?"),
+        (lambda: Agent(backend, mcp_servers=[]), "Agent() has no argument 'mcp_servers'; did you mean tools?"),
+        (
+            lambda: agent.run("x", max_turns=3),
+            "run() has no argument 'max_turns': it is part of the budget, budget=Budget(rounds=...)",
+        ),
+        (lambda: agent.run("x", usage_limits=3), "run() has no argument 'usage_limits'; did you mean budget?"),
+        (lambda: agent.run("x", context=stock), "run() has no argument 'context'; did you mean deps?"),
+        (lambda: agent.run("x", message_history=[]), "run() has no argument 'message_history'; did you mean history?"),
+        (lambda: agent.run("x", thread_id="1"), "run() has no argument 'thread_id'; did you mean conversation?"),
+        (
+            lambda: agent.run("x", output_type=int),
+            "run() has no argument 'output_type': it belongs to the agent, Agent(..., output_type=...)",
+        ),
+        (
+            lambda: agent.run("x", instructions="y"),
+            "run() has no argument 'instructions': it is a setting of the agent, AgentConfig(system=...)",
+        ),
+        (lambda: AgentConfig(instructions="x"), "AgentConfig() has no argument 'instructions'; did you mean system?"),
+        (
+            lambda: AgentConfig(max_turns=3),
+            "AgentConfig() has no argument 'max_turns': it is part of the budget, budget=Budget(rounds=...)",
+        ),
+        (
+            lambda: AgentConfig(temperature=1),
+            "AgentConfig() has no argument 'temperature': it is a setting of the model, settings={'temperature': ...}",
+        ),
+        (lambda: Budget(max_turns=3), "Budget() has no argument 'max_turns'; did you mean rounds?"),
+        (
+            lambda: tool(needs_approval=True),
+            "tool() has no argument 'needs_approval'; did you mean requires_confirmation?",
+        ),
+        (lambda: tool(return_direct=True), "tool() has no argument 'return_direct'; did you mean ends_turn?"),
+    ],
+)
+def test_a_name_of_another_framework_is_explained(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        make()
+    assert str(caught.value) == message
+
+
+def test_places_of_arguments_exist() -> None:
+    arguments = {*inspect.signature(Agent).parameters, *AgentKeywords.__annotations__}
+    missing = "it belongs to the agent, Agent(..., {name}=...)"
+    for name in arguments - {"config", "options"}:
+        with pytest.raises(TypeError, match=re.escape(missing.format(name=name))):
+            AgentConfig(**{name: 1})
+
+
+def test_events_that_are_taken_for_an_answer_are_explained() -> None:
+    async def wait() -> None:
+        await agent.run("x")  # type: ignore[misc]
+
+    with pytest.raises(TypeError, match=r"a run cannot be awaited: .* await ask\(\) for the answer"):
+        asyncio.run(wait())
+    with pytest.raises(AttributeError, match=r"no attribute 'output': .* ask_sync\(\) returns the answer"):
+        _ = agent.run_sync("x").output  # type: ignore[attr-defined]
+    assert "await ask() for the answer" in repr(agent.run("x"))
 
 
 def test_settings_keep_their_signatures() -> None:

@@ -5,7 +5,8 @@ from toolwire._surface import lazy_exports
 __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
-        "agent.agent": "Agent AgentKeywords",
+        "agent.agent": "Agent",
+        "agent.agent_keywords": "AgentKeywords",
         "agent.budget": "Budget",
         "agent.config": "AgentConfig ConfigOptions",
         "agent.conversation_store": "Conversation ConversationInfo ConversationStore",

@@ -1,7 +1,7 @@
 # Written by scripts/write_stubs.py from the table in __init__.py.
 
 from toolwire.agent.agent import Agent as Agent
-from toolwire.agent.agent import AgentKeywords as AgentKeywords
+from toolwire.agent.agent_keywords import AgentKeywords as AgentKeywords
 from toolwire.agent.budget import Budget as Budget
 from toolwire.agent.config import AgentConfig as AgentConfig
 from toolwire.agent.config import ConfigOptions as ConfigOptions

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Generic, TypedDict, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Unpack, cast, overload
 
 from typing_extensions import TypeForm, TypeVar
 
 from toolwire._surface import check_items, check_type, wrong_type
+from toolwire.agent.agent_keywords import AgentKeywords, check_agent_options, check_run_options
 from toolwire.agent.config import AgentConfig, ConfigOptions
 from toolwire.agent.conversation_store import Conversation
-from toolwire.agent.deferral import DEFER, Defer, Deferral
+from toolwire.agent.deferral import DEFER, Deferral
+from toolwire.agent.event_iterators import RunEvents, SyncRunEvents
 from toolwire.agent.journal import Journal
 from toolwire.agent.loop import Run
 from toolwire.agent.output import check_no_tool
 from toolwire.agent.parent_run import ParentCall
 from toolwire.agent.pending import PendingApprovals
 from toolwire.agent.prices import check_prices
-from toolwire.agent.run_context import AgentParts, ResumeOptions, RunOptions, check_run_options
+from toolwire.agent.run_context import AgentParts, ResumeOptions, RunOptions
 from toolwire.agent.run_endings import answered, end_of, text_pieces
 from toolwire.agent.run_events import AgentEvent, RunEnded
 from toolwire.agent.stored_run import saving_run
@@ -40,34 +42,12 @@ from toolwire.schema.output_type import OutputType, output_type_of
 from toolwire.telemetry.defaults import standard_observers
 from toolwire.telemetry.records import Observer
 from toolwire.telemetry.run_observer import new_run_id
-from toolwire.text.suggest import check_options
 from toolwire.tools import Tool
 
 if TYPE_CHECKING:
     from toolwire.client.client import Client
 
 _OutputT_co = TypeVar("_OutputT_co", default=str, covariant=True)
-
-
-class AgentKeywords(TypedDict, total=False):
-    """Options of an agent, besides its model, its tools, its settings and the type of its output.
-
-    Attributes:
-        policy: decides which calls may run; None for the default policy.
-        confirm: asks for approval where the policy requires it. A plain function is called in a thread, for one
-            question at a time. "defer" ends a run with the reason "pending" instead; see `Agent.resume`.
-        executor: makes the executor of a run, in place of one for the policy and the configured timeout, so neither
-            can be passed beside it. It gets the registry and the function that asks for approval.
-        observers: receive the records of each run.
-        telemetry: True to record runs on this machine, None to do so if TOOLWIRE_RECORD says so; OpenTelemetry is used
-            in both cases if it is configured. False for neither; see `toolwire.telemetry.standard_observers`.
-    """
-
-    policy: Policy | None
-    confirm: Confirm | Defer | None
-    executor: Callable[[ToolRegistry, Confirm | None], ToolExecutor] | None
-    observers: Iterable[Observer]
-    telemetry: bool | None
 
 
 class Agent(Generic[_OutputT_co]):
@@ -133,16 +113,14 @@ class Agent(Generic[_OutputT_co]):
     ) -> None: ...
     def __init__(
         self,
-        backend: Backend | Client | str,
+        backend: Backend | Client | str | None = None,  # so that a keyword of another framework is explained first
         tools: ToolRegistry | Iterable[Any] = (),
         config: AgentConfig | None = None,
         *,
         output_type: Any = None,
         **options: Unpack[AgentKeywords],
     ) -> None:
-        if setting := next((name for name in options if name in AgentConfig.__dataclass_fields__), ""):
-            raise TypeError(f"Agent() has no argument {setting!r}: it is a setting, config=AgentConfig({setting}=...)")
-        check_options("Agent", options, ("tools", "config", "output_type", *AgentKeywords.__annotations__))
+        check_agent_options(options)
         policy, confirm, executor = options.get("policy"), options.get("confirm"), options.get("executor")
         observers = options.get("observers", ())
         backend = as_backend(backend)
@@ -238,7 +216,7 @@ class Agent(Generic[_OutputT_co]):
         if conversation is not None:
             options = {**options, "history": conversation.messages, "session": conversation.session}
         events = self._run(task_message(task), self.config.with_options(options), options, Deferral(None, {}))
-        return events if conversation is None else saving_run(events, conversation, resumes=False)
+        return RunEvents(events if conversation is None else saving_run(events, conversation, resumes=False))
 
     def resume(
         self,
@@ -287,7 +265,7 @@ class Agent(Generic[_OutputT_co]):
         deferral = Deferral(pending, pending.check_decisions(decisions))
         run_options = cast(RunOptions, {**options, "history": pending.history, "run_id": pending.run_id})
         events = self._run(task_message(pending.content), self.config.with_options(run_options), run_options, deferral)
-        return events if conversation is None else saving_run(events, conversation, resumes=True)
+        return RunEvents(events if conversation is None else saving_run(events, conversation, resumes=True))
 
     def check_dependencies(self, deps: object) -> None:
         """Check that the tools of this agent, and of those that it works with, can work with these dependencies.
@@ -414,7 +392,7 @@ class Agent(Generic[_OutputT_co]):
 
     def run_sync(self, task: Content, **options: Unpack[RunOptions]) -> Iterator[AgentEvent]:
         """Work on a task without asyncio: an iterator of the events, as `run` yields them; closing it stops the run."""
-        return iterate_blocking(lambda: self.run(task, **options))
+        return SyncRunEvents(iterate_blocking(lambda: self.run(task, **options)))
 
     def stream_text(self, task: Content, **options: Unpack[RunOptions]) -> AsyncGenerator[str]:
         """Yield the model's text as it arrives, and raise at the end if it is not an answer; see `run`.
@@ -444,7 +422,7 @@ class Agent(Generic[_OutputT_co]):
         **options: Unpack[ResumeOptions],
     ) -> Iterator[AgentEvent]:
         """Resume a run without asyncio; see `resume`."""
-        return iterate_blocking(lambda: self.resume(pending, decisions, digest=digest, **options))
+        return SyncRunEvents(iterate_blocking(lambda: self.resume(pending, decisions, digest=digest, **options)))
 
     def ask_resumed_sync(
         self,

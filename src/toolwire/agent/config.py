@@ -14,9 +14,9 @@ from toolwire.agent.summarize import Summarize
 from toolwire.errors import ConfigurationError
 from toolwire.execution.disclosure import BUDGET_TOKENS
 from toolwire.policy.intent import TierGate
-from toolwire.providers.model_settings import ModelOptions, ModelSettings, RequestAdditions
+from toolwire.providers.model_settings import SETTINGS, ModelOptions, ModelSettings, RequestAdditions
 from toolwire.providers.output_request import OutputMode
-from toolwire.text.suggest import suggests_keywords
+from toolwire.text.suggest import Places, explains_keywords
 from toolwire.tools import TIER, Tier
 
 
@@ -32,7 +32,17 @@ class ConfigOptions(ModelOptions, total=False):
     budget: Budget | None
 
 
-@suggests_keywords
+_ELSEWHERE: Places = {
+    "it is part of the budget, budget=Budget({}=...)": frozenset(Budget.__dataclass_fields__),
+    "it is a setting of the model, settings={'{}': ...}": SETTINGS,
+    "it belongs to the agent, Agent(..., {}=...)": frozenset(
+        ("backend", "tools", "output_type", "policy", "confirm", "executor", "observers", "telemetry")
+    ),
+    "it is an option of a run, agent.ask(task, {}=...)": frozenset(("deps", "history", "conversation")),
+}
+
+
+@explains_keywords(_ELSEWHERE)
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
     """Settings of an agent; all have defaults.
@@ -52,6 +62,8 @@ class AgentConfig:
         require_tool_call: whether the answers must call tools: until a call has succeeded, so that the last answer
             rests on its result; see `RunEnded.has_result`. If some tools end the turn, every answer must call a tool,
             and the run ends with one of those, at the earliest with the first call: its result is the answer.
+        calls_per_answer: maximum number of calls of one answer; None for no maximum. Calls beyond it neither run nor
+            stay in the conversation, and the model is told how many there were.
         silence: maximum number of seconds between two events of an answer before it counts as broken off; None for no
             maximum.
         answer_seconds: maximum number of seconds for one answer; None for no maximum.
@@ -82,6 +94,7 @@ class AgentConfig:
     definitions: int = BUDGET_TOKENS
     budget: Budget = field(default_factory=Budget)
     require_tool_call: bool = False
+    calls_per_answer: int | None = 100
     silence: float | None = 600.0
     answer_seconds: float | None = 3600.0
     after_results: str = ""
@@ -120,6 +133,7 @@ class AgentConfig:
             raise ConfigurationError("compaction=Summarize() needs context=, the number of tokens that are too many")
         for limit in ("timeout", "silence", "answer_seconds"):
             check_number(limit, getattr(self, limit), "a number of seconds", optional=True)
+        check_number("calls_per_answer", self.calls_per_answer, "a number of calls", least=1, whole=True, optional=True)
         check_number("definitions", self.definitions, "a number of tokens", whole=True)
         check_number("context", self.context, "a number of tokens", least=1, whole=True, optional=True)
         check_type("name", self.name, str, "text")

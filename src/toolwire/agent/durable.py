@@ -21,6 +21,7 @@ from dbos import DBOS, DBOSConfig, DBOSPortableJSONSerializer, SetWorkflowAttrib
 
 from toolwire._surface import check_number, check_type
 from toolwire.agent.agent import Agent
+from toolwire.agent.agent_keywords import check_run_options
 from toolwire.agent.codec import to_json
 from toolwire.agent.compatibility import configuration
 from toolwire.agent.dbos_workflow import (
@@ -36,7 +37,7 @@ from toolwire.agent.dbos_workflow import (
     wait_to_end,
 )
 from toolwire.agent.journal import MemoryJournal, recorded_events
-from toolwire.agent.run_context import DurableRunOptions, SubmitOptions, check_run_options
+from toolwire.agent.run_context import DurableRunOptions, SubmitOptions
 from toolwire.agent.run_endings import answer_of
 from toolwire.agent.run_events import AgentEvent, RunEnded, RunResumed
 from toolwire.agent.run_request import RunRequest

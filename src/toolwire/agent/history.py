@@ -179,6 +179,18 @@ def answer_text(response: ParsedResponse, format: str) -> str:
     return (unframed(get_format(format), response.content) if format else response.content).strip()
 
 
+def first_calls(response: ParsedResponse, maximum: int | None) -> ParsedResponse:
+    """Return an answer with its first calls alone; the same object if it has no others, or if there is no maximum."""
+    if maximum is None or len(response.all_calls) <= maximum:
+        return response
+    dropped = {id(call) for call in response.all_calls[maximum:]}
+    return replace(
+        response,
+        tool_calls=tuple(call for call in response.tool_calls if id(call) not in dropped),
+        parts=tuple(part for part in response.parts if id(part) not in dropped),
+    )
+
+
 def answer_parts(response: ParsedResponse, text: str, *, written: bool) -> tuple[Part, ...]:
     """Return the parts of an answer as the conversation contains them.
 

@@ -385,6 +385,7 @@ def _config(name: str, table: AgentTable) -> AgentConfig:
         definitions=defaults.definitions if table.definitions is None else table.definitions,
         budget=_budget(table.budget),
         require_tool_call=table.require_tool_call,
+        calls_per_answer=table.calls_per_answer or defaults.calls_per_answer,
         after_results=table.after_results,
         after_failures=table.after_failures,
         context=table.context,

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from toolwire.agent.budget import BudgetUsedUp, RunLimits
 from toolwire.agent.call_examples import FencedCalls, call_examples
 from toolwire.agent.compaction import compact
 from toolwire.agent.deferral import Deferral
-from toolwire.agent.history import answer_parts, answer_text, called_tools, is_untrusted
+from toolwire.agent.history import answer_parts, answer_text, called_tools, first_calls, is_untrusted
 from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.journal import RecordedAnswer, RunRecorder
-from toolwire.agent.model_turn import ModelTurn
+from toolwire.agent.model_turn import JudgedAnswer, ModelTurn
 from toolwire.agent.output import AcceptedOutput, RunOutput, check_no_tool
 from toolwire.agent.pending import PendingApprovals
 from toolwire.agent.prices import check_prices
@@ -60,27 +60,6 @@ ONE_HANDOVER = "The conversation can be handed over to one agent only, and your 
 NO_HANDOVER = f"This conversation was handed over {MAX_HANDOVERS} times already: answer yourself."
 TOO_EARLY = "No tool call has succeeded yet. Call a tool first, and give your final answer after its result."
 ALL_TOOLS = Intent(Tier.RUN, why="this agent offers all its tools in every task")
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """An answer of the model in a round that is not the last.
-
-    Attributes:
-        turn: the turn to which it belongs.
-        response: the answer itself.
-        text: its prose.
-        faults: what is wrong with it before any of its calls runs.
-        untrusted: whether the model had read untrusted content when it wrote the answer.
-        output: the valid output that its prose is; None if there is none.
-    """
-
-    turn: TurnInfo
-    response: ParsedResponse
-    text: str
-    faults: Sequence[Fault]
-    untrusted: bool
-    output: AcceptedOutput | None = None
 
 
 class Run:
@@ -318,13 +297,16 @@ class Run:
         why = why if text else f"{why}, and the last answer says nothing"
         return self._ended(reason, text, why, output=accepted)
 
-    async def _next_answer(self, turn: TurnInfo, recorded: RecordedAnswer | None) -> _Answer:
+    async def _next_answer(self, turn: TurnInfo, recorded: RecordedAnswer | None) -> JudgedAnswer:
         """Obtain an answer and find what is wrong with it.
 
         Raises:
             BudgetUsedUp, ProviderError: see `ModelTurn.answer`.
         """
         response, turn = await self._response(turn, recorded, self._note)
+        maximum = self._context.config.calls_per_answer
+        faults = faults_of(response, require_call=turn.must_call, max_calls=maximum)
+        response = first_calls(response, maximum)
         # The results of the answer's calls do not count: the model had not read them when it wrote the calls.
         untrusted = self._context.session.untrusted if recorded is None else recorded.untrusted
         text = answer_text(response, turn.format)
@@ -333,10 +315,9 @@ class Run:
             accepted, invalid = None, list[Fault]()
         else:
             accepted, invalid = output.judge(response, text, request)
-        faults = faults_of(response, require_call=turn.must_call)
         faults = [] if accepted else faults or self._fenced_calls.faults(response, turn, self._messages) or invalid
         self._context.observer.add_faults(fault.kind for fault in faults)
-        return _Answer(turn, response, text, faults, untrusted, accepted)
+        return JudgedAnswer(turn, response, text, faults, untrusted, accepted)
 
     async def _response(
         self, turn: TurnInfo, recorded: RecordedAnswer | None, note: str, exhausted: str = ""
@@ -357,7 +338,7 @@ class Run:
         # The run continues with what a later process would read, so that both have the same conversation.
         return (await self._recorder.record_answer(turn.round, answer)).response, turn
 
-    async def _run_calls(self, answer: _Answer) -> list[Outcome]:
+    async def _run_calls(self, answer: JudgedAnswer) -> list[Outcome]:
         calls, handoffs = answer.response.all_calls, self._agent.handoffs
         transfers = [at for at, call in enumerate(calls) if call.name in handoffs]
         refused = transfers[1:] if self._handovers < MAX_HANDOVERS else transfers
@@ -373,7 +354,7 @@ class Run:
             before_first=self._catch_up,
         )
 
-    def _remember(self, answer: _Answer, outcomes: Sequence[Outcome]) -> None:
+    def _remember(self, answer: JudgedAnswer, outcomes: Sequence[Outcome]) -> None:
         """Add the turn to the conversation: as it was parsed, not as it was written."""
         parts = answer_parts(answer.response, answer.text, written=bool(answer.turn.format))
         if parts:
@@ -383,7 +364,7 @@ class Run:
         if outcomes:
             self._messages.append(Message("tool", tuple(outcome.result for outcome in outcomes)))
 
-    async def _pause(self, deferral: Deferral, answer: _Answer) -> RunEnded:
+    async def _pause(self, deferral: Deferral, answer: JudgedAnswer) -> RunEnded:
         """End a run in which calls wait for an approval; their results say that they did not run."""
         context = self._context
         if self._recorder is not None:
@@ -394,7 +375,7 @@ class Run:
         detail = f"{' and '.join(deferral.waiting(context.run_id))} waits for an approval"
         return self._ended("pending", answer.text, detail, pending=pending)
 
-    def _finish(self, answer: _Answer, outcomes: Sequence[Outcome]) -> RunEnded | None:
+    def _finish(self, answer: JudgedAnswer, outcomes: Sequence[Outcome]) -> RunEnded | None:
         """Return the end of the run if this turn ends it; None if the run continues."""
         ending = next((outcome for outcome in outcomes if self._ends_run(outcome)), None)
         if ending is not None:
@@ -412,7 +393,7 @@ class Run:
                 return self._ended("error", answer.text, "the provider's filter stopped the answer")
         return self._ended("answered", answer.text)
 
-    def _correct(self, answer: _Answer, outcomes: Sequence[Outcome]) -> RunEnded | None:
+    def _correct(self, answer: JudgedAnswer, outcomes: Sequence[Outcome]) -> RunEnded | None:
         """Write the note for the next prompt, or return the end of a run in which too much has failed."""
         faults = [*answer.faults, *(fault for outcome in outcomes if (fault := call_fault(outcome)) is not None)]
         succeeded = [outcome.call.name for outcome in outcomes if outcome.result.success]

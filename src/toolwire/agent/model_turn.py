@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from toolwire.agent.budget import ANSWER_TOKENS, BudgetUsedUp, ExpectedCost
 from toolwire.agent.history import conversation_tokens, trim
 from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.model_attempt import TurnAttempt
+from toolwire.agent.output import AcceptedOutput
 from toolwire.agent.prices import ModelPrices, prices_of
+from toolwire.agent.recovery import Fault
 from toolwire.agent.run_context import RunContext
 from toolwire.agent.run_events import ContextReduced, ModelChosen, TranslationNoted, TurnStarted
 from toolwire.agent.stream_timeout import StreamTimeout
@@ -34,6 +36,27 @@ ATTEMPTS = 2
 
 class OutOfTime(BudgetUsedUp):
     """The seconds of the run were used up while the model answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedAnswer:
+    """An answer of the model in a round that is not the last.
+
+    Attributes:
+        turn: the turn to which it belongs.
+        response: the answer itself.
+        text: its prose.
+        faults: what is wrong with it before any of its calls runs.
+        untrusted: whether the model had read untrusted content when it wrote the answer.
+        output: the valid output that its prose is; None if there is none.
+    """
+
+    turn: TurnInfo
+    response: ParsedResponse
+    text: str
+    faults: Sequence[Fault]
+    untrusted: bool
+    output: AcceptedOutput | None = None
 
 
 class ModelTurn:

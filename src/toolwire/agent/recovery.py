@@ -17,7 +17,7 @@ from toolwire.text.truncate import truncate
 
 FaultKind = Literal[
     "no_call", "malformed", "missing_name", "unknown_tool", "tool_failed", "invalid_arguments", "truncated", "denied",
-    "invalid_output",
+    "invalid_output", "too_many_calls",
 ]  # fmt: skip
 
 OFFENCE = 300
@@ -36,6 +36,10 @@ EMPTY = "You wrote nothing. Answer, or call a tool."
 SPLIT = (
     "Your call was cut off because the answer became too long, and it did not run. Do it in several smaller calls: "
     "write or change a part at a time."
+)
+TOO_MANY = (
+    "You made {calls} calls in one answer. Only the first {maximum} count; the others were dropped and did not run. "
+    "Make those that are still needed in your next answers."
 )
 HIDDEN = "A call inside a code fence is only shown and does not run. Write it without the fence if you want it to run."
 REPEATED = (
@@ -78,12 +82,13 @@ _SHOWN_BY_EXAMPLE: frozenset[FaultKind] = frozenset(
 """Faults that a correct call of the tool explains."""
 
 
-def faults_of(response: ParsedResponse, *, require_call: bool = False) -> list[Fault]:
+def faults_of(response: ParsedResponse, *, require_call: bool = False, max_calls: int | None = None) -> list[Fault]:
     """Return the faults of an answer before any call runs: text that could not be parsed, and missing calls.
 
     Args:
         response: the answer.
         require_call: whether an answer without a call is a fault.
+        max_calls: the number of calls above which an answer has too many; None for no maximum.
     """
     faults: list[Fault] = []
     broken = [call.name for call in response.incomplete]
@@ -103,6 +108,8 @@ def faults_of(response: ParsedResponse, *, require_call: bool = False) -> list[F
         faults.append(Fault(kind, tool, message))
     if not faults and response.incomplete and response.finish_reason is FinishReason.LENGTH:
         faults.append(Fault("truncated", response.incomplete[0].name, SPLIT))
+    if max_calls is not None and (calls := len(response.all_calls)) > max_calls:
+        faults.append(Fault("too_many_calls", "", TOO_MANY.format(calls=calls, maximum=max_calls)))
     if not faults and not response.all_calls:
         if require_call:
             faults.append(Fault("no_call", "", NO_CALL))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
@@ -20,11 +20,10 @@ from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import Message
 from toolwire.models.backends import Backend
 from toolwire.policy.session import Session
-from toolwire.providers.model_settings import SETTINGS, ModelSettings
+from toolwire.providers.model_settings import ModelSettings
 from toolwire.schema.output_type import OutputType
 from toolwire.telemetry.records import Observer
 from toolwire.telemetry.run_observer import RunObserver
-from toolwire.text.suggest import check_options
 
 
 class RunOptions(ConfigOptions, total=False):
@@ -51,18 +50,6 @@ class RunOptions(ConfigOptions, total=False):
     deps: Any
     journal: Journal | None
     parent: ParentCall | None
-
-
-def check_run_options(function: str, options: Iterable[str], known: Collection[str]) -> None:
-    """Check the names of the options of a run.
-
-    Raises:
-        TypeError: a name is not known; the message says so if it is a setting of the model.
-    """
-    for name in SETTINGS.difference(known).intersection(options):
-        example = f"settings={{{name!r}: ...}}"
-        raise TypeError(f"{function}() has no argument {name!r}: it is a setting of the model, {example}")
-    check_options(function, options, known)
 
 
 class ResumeOptions(ConfigOptions, total=False):

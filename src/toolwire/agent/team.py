@@ -173,6 +173,8 @@ class AgentTeam(Generic[_OutputT_co]):
         self.run_sync = coordinator.run_sync
         self.run_to_end_sync = coordinator.run_to_end_sync
         self.ask_sync = coordinator.ask_sync
+        self.stream_text = coordinator.stream_text
+        self.stream_text_sync = coordinator.stream_text_sync
         self.resume = coordinator.resume
         self.ask_resumed = coordinator.ask_resumed
         self.resume_sync = coordinator.resume_sync

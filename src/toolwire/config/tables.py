@@ -297,6 +297,7 @@ class AgentTable(_Strict):
         tools: the tools that it may call.
         format: the wire format that the model is asked to write, an API's name for its own fields, or "coach".
         use_xml_tool_format: tools as XML in the text, whatever the model is; a team's setting takes precedence.
+        calls_per_answer: the number of calls of one answer that may run.
         compaction: summarise what would be left out by `context`: true, or a table.
         output: the JSON Schema of the answer, as a table; or the path of a JSON file that contains it.
         settings: settings of the model's answers.
@@ -315,6 +316,7 @@ class AgentTable(_Strict):
     use_xml_tool_format: bool | None = None
     budget: BudgetTable = Field(default_factory=BudgetTable)
     require_tool_call: bool = False
+    calls_per_answer: Annotated[int, Field(ge=1)] | None = None
     after_results: str = ""
     after_failures: str = ""
     context: Annotated[int, Field(ge=100)] | None = None

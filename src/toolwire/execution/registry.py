@@ -139,10 +139,16 @@ class ToolRegistry:
 
         Raises:
             DefinitionError: another tool of this server has the name, or the tool has none; or it is to be isolated and
-                another process could not import it.
+                another process could not import it. Or the tool is a registry, or an object that has one.
             TypeError: an option is unknown.
         """
         check_options("register", options, BehaviorOptions.__annotations__)
+        if isinstance(getattr(tool, "registry", tool), ToolRegistry):
+            kind, registry = type(tool).__name__, "it" if isinstance(tool, ToolRegistry) else "its registry"
+            raise DefinitionError(
+                f"{kind} is not a tool but has several: pass {registry} alone as the tools, and add others with its "
+                "method `register`"
+            )
         own_name = name or _name_of(tool)
         key = server, own_name
         changes: dict[str, Any] = {"server": server} if server else {}

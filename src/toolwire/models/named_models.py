@@ -15,11 +15,12 @@ EXAMPLE = "openai:gpt-5-mini"
 LOCAL = "local"
 
 
-def as_backend(model: Backend | Client | str, argument: str = "backend") -> Backend:
+def as_backend(model: Backend | Client | str | None, argument: str = "backend") -> Backend:
     """Return the backend of a model; for a client, and for text such as "openai:gpt-5-mini", one with fields for tools.
 
     Args:
-        model: a backend, a client, or a provider and the name of its model, whose key is in the environment.
+        model: a backend, a client, or a provider and the name of its model, whose key is in the environment; None is
+            refused, as any other type.
         argument: name of the argument, for messages.
 
     Raises:

@@ -10,7 +10,7 @@ import atexit
 import os
 import queue
 import threading
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from concurrent.futures import Future
 from contextlib import aclosing
 from typing import Any, TypeVar
@@ -146,7 +146,7 @@ def run_blocking(start: Callable[[], Awaitable[T]]) -> T:
         task.stop()
 
 
-def iterate_blocking(start: Callable[[], AsyncGenerator[T]]) -> Iterator[T]:
+def iterate_blocking(start: Callable[[], AsyncGenerator[T]]) -> Generator[T]:
     """Yield the values of an async generator; it is closed when this iterator is.
 
     Args:

@@ -59,6 +59,31 @@ def test_calls_run_and_the_model_reads_their_results() -> None:
     assert sum(isinstance(event, ToolFinished) for event in events) == 2
 
 
+@pytest.mark.parametrize("in_parts", [False, True], ids=["calls", "calls in parts"])
+@pytest.mark.parametrize(("maximum", "kept"), [(100, 100), (3, 3), (250, 250), (None, 250)])
+def test_calls_of_an_answer_that_are_too_many_are_dropped(maximum: int | None, kept: int, in_parts: bool) -> None:
+    calls = [ToolCall("add", {"a": at, "b": 0}, f"c{at}") for at in range(250)]
+    answer = calling(*calls, parts=(TextPart("I add."), *calls) if in_parts else ())
+    backend = ScriptedBackend([answer, calling(ToolCall("add", {"a": 1, "b": 2}, "z")), "done"])
+    events, end = run(Agent(backend, [add], AgentConfig(calls_per_answer=maximum)))
+    finished = [event.outcome.call.id for event in events if isinstance(event, ToolFinished)]
+    assert sorted(finished[:-1]) == sorted(call.id for call in calls[:kept])
+    assert end.calls == kept + 1
+    # Each call in the conversation has a result, and the dropped ones are not in it.
+    assert [part.id for part in end.messages[1].parts if isinstance(part, ToolCall)] == [
+        part.call_id for part in end.messages[2].parts if isinstance(part, ToolResult)
+    ]
+    note = f"You made 250 calls in one answer. Only the first {maximum} count; the others were dropped"
+    assert (note in said(backend, 1)) == (kept < 250)
+    assert note not in said(backend, 2)
+
+
+def test_agent_has_a_maximum_of_calls_by_default() -> None:
+    assert AgentConfig().calls_per_answer == 100
+    with pytest.raises(ValueError, match="calls_per_answer must be at least 1, not 0"):
+        AgentConfig(calls_per_answer=0)
+
+
 def test_conversation_is_continued_with_history() -> None:
     backend = ScriptedBackend([ParsedResponse("one"), ParsedResponse("two")])
     agent = Agent(backend)

@@ -202,6 +202,11 @@ def test_setting_that_an_executor_would_ignore_is_an_error(options: Any, ignored
         )
 
 
+def test_policy_that_the_executor_refuses_is_refused_with_the_agent() -> None:
+    with pytest.raises(ConfigurationError, match="oder_tea"):
+        Agent(ScriptedBackend([]), TOOLS, policy=Policy([Rule("deny", "oder_tea")]))
+
+
 @pytest.mark.parametrize(
     ("own", "default", "message"),
     [

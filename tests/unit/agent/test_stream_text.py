@@ -8,7 +8,7 @@ import pytest
 
 import toolwire
 from toolwire import ContentDelta, Finish, FinishReason, ParsedResponse, RunFailed, ToolCall
-from toolwire.agent import Agent
+from toolwire.agent import Agent, AgentTeam
 from toolwire.testing import ScriptedBackend
 
 
@@ -32,6 +32,10 @@ def test_text_of_all_rounds_arrives_in_pieces() -> None:
     expected = ["I add.", "\n\nIt ", "is 3."]
     assert asyncio.run(pieces(agent())) == expected
     assert list(agent().stream_text_sync("Add.")) == expected
+
+
+def test_a_team_streams_the_text_of_its_coordinator() -> None:
+    assert list(AgentTeam(agent()).stream_text_sync("Add.")) == ["I add.", "\n\nIt ", "is 3."]
 
 
 def test_a_run_without_an_answer_raises_at_the_end() -> None:

@@ -40,6 +40,15 @@ def test_a_tool_is_told_and_read_by_being_registered() -> None:
     assert get_weather("x") == "x"
 
 
+@pytest.mark.parametrize("kind", ["registry", "owner"])
+def test_a_registry_among_tools_is_refused(kind: str) -> None:
+    inner = ToolRegistry([read])
+    tool = inner if kind == "registry" else type("McpRouter", (), {"registry": inner})()
+    passed = "ToolRegistry is not .* pass it alone" if kind == "registry" else "McpRouter is not .* pass its registry"
+    with pytest.raises(DefinitionError, match=passed):
+        ToolRegistry([other, tool])
+
+
 def test_one_name_is_one_tool() -> None:
     registry = ToolRegistry([read])
     with pytest.raises(DefinitionError, match="has a tool of this name already"):
