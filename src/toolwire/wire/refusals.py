@@ -81,7 +81,9 @@ _CODE_BEFORE = re.compile(
 )
 _CODE_BEHIND = re.compile(r"[`)*]*\s*(?:->|=>|→|⇒|==|#\s*=>)|~~")
 
-_IN_RESULT = re.compile(rf"(?:{RESULT_TAG}|\[TOOL_RESULTS?\])(?:(?!{RESULT_END})[\s\S])*\Z", re.IGNORECASE)
+_IN_RESULT = re.compile(
+    rf"(?:{RESULT_TAG}|\[TOOL_RESULTS?\]|^Observation:)(?:(?!{RESULT_END})[\s\S])*\Z", re.IGNORECASE | re.MULTILINE
+)
 
 
 def declines(behind: str) -> bool:
