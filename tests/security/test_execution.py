@@ -15,6 +15,7 @@ from tests.security import hostile_tools
 import toolwire
 from toolwire import ParsedResponse, Tier, ToolCall, ToolDefinition, ToolError, ToolResult
 from toolwire.agent import Agent, AgentConfig, RunEnded
+from toolwire.builtin.run_command import CommandSettings
 from toolwire.builtin.toolsets import builtin_tools, reading_tools
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
@@ -458,7 +459,58 @@ def test_design_2_a_command_is_bound_to_its_directory_program_and_environment(
     seen = Changing()
     (result,) = execute(root, call, seen=seen)
     assert "since this was approved, so nothing was run" in (result.error or "")
-    assert seen.approvals[0].preview.startswith(f"(the program is {root.resolve() / 'first' / 'greet'}, in a directory")
+    shown = f"(code in a directory that tools may change: {root.resolve() / 'first' / 'greet'}; SHA-256 begins with "
+    assert seen.approvals[0].preview.startswith(shown)
+
+
+SCRIPTS = [
+    # command, the file that changes, whether a shell reads the command
+    (["python3", "x.py"], "x.py", False),
+    (["python3", "-I", "./docs/../x.py", "--fast"], "x.py", False),
+    (["env", "A=1", "python3", "script"], "script", False),
+    (["sh", "script"], "script", False),
+    (["python3", "-m", "x"], "x.py", False),
+    (["python3", "-m", "docs.tool"], "docs/tool.py", False),
+    (["python3", "docs"], "docs/__main__.py", False),
+    (["make", "all"], "Makefile", False),
+    (["npm", "run", "build"], "package.json", False),
+    ("cd . && python3 x.py | cat", "x.py", True),
+    ("true; ./script", "script", True),
+    ("sh -c 'echo' ; ./script \"", "script", True),
+]
+
+
+@pytest.mark.parametrize(("command", "changed", "by_shell"), SCRIPTS)
+@pytest.mark.parametrize("when", ["question", "session"])
+def test_design_2_a_command_is_bound_to_the_scripts_that_it_names(
+    root: Path, command: list[str] | str, changed: str, by_shell: bool, when: str
+) -> None:
+    (root / "docs").mkdir()
+    for name in ("x.py", "script", "docs/tool.py", "docs/__main__.py", "Makefile", "package.json"):
+        (root / name).write_text("#!/bin/sh\n")
+
+    def change() -> None:
+        (root / changed).write_text("#!/bin/sh\ntouch ran\n")
+
+    class Changing(Always):
+        async def __call__(self, approval: Approval) -> ApprovalAnswer:  # type: ignore[override]
+            if when == "question":
+                change()
+            return await super().__call__(approval)
+
+    seen, session = Changing(), Session(tier=Tier.RUN)
+    settings = CommandSettings(shell="/bin/sh" if by_shell else "")
+    executor = ToolExecutor(ToolRegistry(builtin_tools(root, commands=settings)), confirm=seen)
+    call = ToolCall("execute_command", {"command": command}, "1")
+    (result,) = asyncio.run(executor.execute([call], session))
+    assert str(root.resolve() / changed) in seen.approvals[0].preview
+    refusal = "a file of code that the command names has changed since this was approved, so nothing was run"
+    assert (refusal in (result.error or "")) is (when == "question")
+    assert len(seen.approvals) == 1
+    asyncio.run(executor.execute([call], session))
+    change()
+    asyncio.run(executor.execute([call], session))
+    assert len(seen.approvals) == 2
 
 
 class Always(Seen):

@@ -341,7 +341,15 @@ class Agent(Generic[_OutputT_co]):
         }
         confirm = self._confirm_of(options.get("parent"), deferral)
         return AgentParts(
-            self.backend, self.registry, config, self._executor, confirm, self.observers, self._output, handoffs
+            backend=self.backend,
+            registry=self.registry,
+            config=config,
+            make_executor=self._executor,
+            confirm=confirm,
+            observers=self.observers,
+            output=self._output,
+            handoffs=handoffs,
+            members=self.members,
         )
 
     def _confirm_of(self, parent: ParentCall | None, deferral: Deferral) -> AsyncConfirm | None:

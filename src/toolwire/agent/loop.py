@@ -175,7 +175,7 @@ class Run:
         session, disclosure = self._context.session, self._context.disclosure
         if self._deferral is not None and self._context.parent is None:
             self._deferral.begin(session, self._executor.clock)
-        session.untrusted |= is_untrusted(history, self._registry)
+        session.untrusted |= is_untrusted(history, self._agent)
         if not session.delegated:  # the words of a task that a model hands on are not the user's
             session.record_question(task.text)
         self._task, self._history = task, history

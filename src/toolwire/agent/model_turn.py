@@ -25,6 +25,7 @@ from toolwire.models.model_group import Fallback, Route, single_models
 from toolwire.providers.model_settings import RequestAdditions
 from toolwire.providers.output_request import FINAL_ANSWER, OutputRequest
 from toolwire.providers.request import ChatRequest, Note, Notes, ToolChoice
+from toolwire.providers.server_tools import is_from_server_tool
 from toolwire.telemetry.coached_backend import CoachedBackend
 from toolwire.telemetry.run_observer import PendingTurn
 from toolwire.text.identity_cache import IdentityCache
@@ -121,6 +122,7 @@ class ModelTurn:
 
     def replay(self, response: ParsedResponse, turn: TurnInfo) -> None:
         """Emit the events of an answer that an earlier process recorded."""
+        self._taint(response)
         self._context.emit(TurnStarted(turn.round))
         events = list(replay(response))
         for event in events:
@@ -151,10 +153,16 @@ class ModelTurn:
             async with self._context.limits.room_for(self._expected(messages, note), last=turn.last):
                 response, turn, reason = await self._try(turn, messages, note)
             if not reason:
+                self._taint(response)
                 return self._context.config.hooks.change_response(response, turn), turn
             if not left:
                 raise ProviderError(reason)
         raise AssertionError("unreachable")
+
+    def _taint(self, response: ParsedResponse) -> None:
+        """Record that untrusted content is in the conversation, if the provider fetched some for this answer."""
+        # The model had read it when it wrote the calls of this very answer.
+        self._context.session.untrusted |= any(map(is_from_server_tool, response.parts))
 
     async def _try(
         self, turn: TurnInfo, messages: Sequence[Message], note: str

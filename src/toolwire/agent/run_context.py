@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from toolwire.agent.budget import Budget, RunLimits
 from toolwire.agent.config import AgentConfig, ConfigOptions
 from toolwire.agent.conversation_store import Conversation
+from toolwire.agent.history import ToolOwner
 from toolwire.agent.journal import Journal
 from toolwire.agent.output import RunOutput
 from toolwire.agent.parent_run import ParentCall
@@ -116,6 +117,7 @@ class AgentParts:
         observers: receive the records of each run.
         output: the type of its output; None for text.
         handoffs: returns the parts of another agent, by the name of the tool that hands the conversation over to it.
+        members: the agents that it calls, by the names of the tools for that.
     """
 
     backend: Backend
@@ -126,6 +128,7 @@ class AgentParts:
     observers: Sequence[Observer]
     output: OutputType[Any] | None = None
     handoffs: Mapping[str, Callable[[], AgentParts]] = field(default_factory=dict)
+    members: Mapping[str, ToolOwner] = field(default_factory=dict)
 
     def disclosure(self) -> Disclosure:
         """Return what chooses the tools that the model can see."""

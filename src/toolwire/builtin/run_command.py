@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 from collections.abc import Mapping
@@ -23,11 +24,10 @@ from typing import TYPE_CHECKING, Any
 
 from toolwire._surface import check_items, check_number
 from toolwire.builtin import previews
-from toolwire.builtin.shown_calls import ShownCalls, link_note
+from toolwire.builtin.shown_calls import ShownCalls, changeable_code, code_note, link_note
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.runtime.directory_descriptors import real_path
-from toolwire.runtime.file_digests import file_digest
 from toolwire.text.escape import escape_invisible
 from toolwire.text.truncate import omission
 
@@ -105,15 +105,17 @@ class Commands:
         from toolwire.runtime import processes  # here, because it brings asyncio with it
 
         settings = self._settings
-        argv, _ = self._argv(command)
+        argv, by_shell = self._argv(command)
         limit = self._limit(seconds)
         env = self._environment()
         previewed = self._shown.take([command, cwd])
         with self._roots.directory(cwd) as directory:
-            if previewed is not None and (changed := _difference(previewed, _state(argv[0], directory, env))):
-                raise ToolError(
-                    f"{changed.format(cwd=cwd, program=argv[0])} since this was approved, so nothing was run"
-                )
+            if previewed is not None:
+                code = self._code(argv, directory, env, by_shell=by_shell)
+                if changed := _difference(previewed, _state(argv[0], directory, env, code)):
+                    raise ToolError(
+                        f"{changed.format(cwd=cwd, program=argv[0])} since this was approved, so nothing was run"
+                    )
             ended = await processes.run(
                 argv, directory=directory, env=env, seconds=limit, max_output=settings.output, ask_first=True
             )
@@ -130,8 +132,9 @@ class Commands:
         cwd, limit = arguments.get("cwd", "."), self._limit(arguments.get("seconds", 0))
         with self._roots.directory(cwd) as directory:
             env = self._environment()
-            self._shown.put([arguments["command"], cwd], json.dumps(_state(argv[0], directory, env)))
-            note = link_note(self._roots, cwd, real_path(directory)) + self._program_note(argv[0], directory, env)
+            code = self._code(argv, directory, env, by_shell=by_shell)
+            self._shown.put([arguments["command"], cwd], json.dumps(_state(argv[0], directory, env, code)))
+            note = link_note(self._roots, cwd, real_path(directory)) + code_note(code)
             action = "have a shell run this" if by_shell else "run"
             return (
                 f"{note}{action} in {escape_invisible(cwd)}, for at most {limit:g} seconds:\n{previews.command(argv)}"
@@ -145,20 +148,10 @@ class Commands:
         env["PATH"] = processes.absolute_path(env.get("PATH", os.defpath))
         return env
 
-    def _program_note(self, program: str, directory: int, env: Mapping[str, str]) -> str:
-        """Return a line that says which program it is, if it is where calls can write; else ""."""
-        executable = program if "/" in program else shutil.which(program, path=env["PATH"])
-        if executable is None:
-            return ""
-        path = os.path.realpath(os.path.join(real_path(directory), executable))
-        try:
-            self._roots.inside(path)
-            digest = file_digest(path)
-        except (ToolError, OSError):
-            return ""
-        # Its content is a part of what is shown: an approval that comes later, or stays, is for this content alone.
-        content = f"; its SHA-256 begins with {digest[:32]}" if digest else ""
-        return f"(the program is {previews.path_name(path)}, in a directory that tools may change{content})\n"
+    def _code(self, argv: list[str], directory: int, env: Mapping[str, str], *, by_shell: bool) -> dict[str, str]:
+        """Return what `changeable_code` does; `by_shell`: the last argument is text that a shell interprets."""
+        words_read = [argv[0], *_shell_words(argv[-1])] if by_shell else argv
+        return changeable_code(words_read, real_path(directory), env, self._roots.roots)
 
     def _limit(self, seconds: float) -> float:
         if not 0 <= seconds <= self._settings.most_seconds:
@@ -187,12 +180,13 @@ _CHANGES = {
     "path": "{cwd} leads elsewhere",
     "directory": "{cwd} is another directory",
     "program": "the program {program} has changed",
+    "code": "a file of code that the command names has changed",
     "environment": "the environment of commands has changed",
 }
 
 
-def _state(program: str, directory: int, env: Mapping[str, str]) -> dict[str, Any]:
-    """Return what a preview shows a command to depend on: its directory, its program and its environment."""
+def _state(program: str, directory: int, env: Mapping[str, str], code: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a preview shows a command to depend on: its directory, its program, its code and its environment."""
     place = os.fstat(directory)
     executable = program if "/" in program else shutil.which(program, path=env["PATH"])
     identity: list[Any] = []
@@ -204,6 +198,7 @@ def _state(program: str, directory: int, env: Mapping[str, str]) -> dict[str, An
         "path": real_path(directory),
         "directory": [place.st_dev, place.st_ino],
         "program": identity,
+        "code": code,
         "environment": hashlib.sha256(json.dumps(sorted(env.items())).encode()).hexdigest(),
     }
 
@@ -212,6 +207,17 @@ def _difference(previewed: str, state: Mapping[str, Any]) -> str:
     """Return what has changed since a preview, as the beginning of a sentence; "" for nothing."""
     before = json.loads(previewed)
     return next((words for name, words in _CHANGES.items() if before[name] != state[name]), "")
+
+
+def _shell_words(text: str) -> list[str]:
+    """Return the words of a shell command, as far as they are known before it runs."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    try:
+        return list(lexer)
+    except ValueError:  # a quote is not closed
+        return text.split()
 
 
 def words(text: str) -> list[str]:

@@ -6,14 +6,20 @@ import hashlib
 import json
 import os
 from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from pathlib import PurePath
 from threading import Lock
 from typing import Any
 
 from toolwire.builtin.previews import path_name
+from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
+from toolwire.runtime.launched_files import code_digests, program_file
 
+MAX_NAMED = 5
+"""Maximum number of files of code that a preview names."""
 REMEMBERED = 10_000
 """Maximum number of previews stored for calls that run in another context than their preview; see `_shown`."""
 
@@ -70,6 +76,43 @@ def link_note(roots: AllowedRoots, path: str, target: str) -> str:
     if target == os.path.normpath(os.path.join(root, *names)):
         return ""
     return f"(through a link: this is {path_name(target)})\n"
+
+
+def changeable_code(
+    argv: Sequence[str], here: str, env: Mapping[str, str], roots: Sequence[str | os.PathLike[str]]
+) -> dict[str, str]:
+    """Return the digests of the program and of files of code that a command names, by path, where calls can write.
+
+    Args:
+        argv: the program and its arguments.
+        here: the directory that it runs in.
+        env: its environment.
+        roots: the directories below which calls can write, without links.
+
+    Raises:
+        ToolError: a file cannot be read.
+    """
+    program = program_file(argv[0], here, env.get("PATH", os.defpath))
+    try:
+        all_digests = code_digests(program, argv, here, env)
+    except OSError as error:
+        raise ToolError(f"{error.filename} cannot be read, so what would run is not certain") from error
+    targets = {os.path.realpath(path): digest for path, digest in all_digests.items()}
+    return {
+        path: digest for path, digest in targets.items() if any(PurePath(path).is_relative_to(root) for root in roots)
+    }
+
+
+def code_note(code: Mapping[str, str]) -> str:
+    """Return a line with files of code that calls can change, by path with their digests; "" if there are none."""
+    if not code:
+        return ""
+    # Their content is a part of what is shown: an approval that comes later, or stays, is for this content alone.
+    digest = next(iter(code.values())) if len(code) == 1 else hashlib.sha256(json.dumps(code).encode()).hexdigest()
+    paths = ", ".join(map(path_name, [*code][:MAX_NAMED]))
+    omitted = f" and {len(code) - MAX_NAMED} more" if len(code) > MAX_NAMED else ""
+    ending = f"; SHA-256 begins with {digest[:32]}" if digest else ""
+    return f"(code in a directory that tools may change: {paths}{omitted}{ending})\n"
 
 
 def _key(call: Any) -> str:

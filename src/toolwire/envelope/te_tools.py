@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from toolwire.builtin import previews
+from toolwire.builtin.shown_calls import ShownCalls, changeable_code, code_note
 from toolwire.envelope.envelope import Envelope, EnvelopeText
 from toolwire.envelope.settings import AGENT_NAMES, SESSION_NAMES
 from toolwire.errors import ToolError
@@ -61,6 +62,17 @@ def te_run(
         passed_on: more variables of ours that commands get.
         command: the command `te`.
     """
+    shown = ShownCalls()
+
+    def code_of(args: Sequence[str], environ: Mapping[str, str]) -> dict[str, str]:
+        directory = os.path.realpath(root or ".")
+        return changeable_code(["te", *args], directory, environ, [directory])
+
+    def preview(arguments: dict[str, Any]) -> str:
+        args = arguments["args"]
+        code = code_of(args, _environment(agent, session, root, seconds, passed_on))
+        shown.put(args, json.dumps(code))
+        return code_note(code) + previews.command(["te", *args])
 
     async def run_te(args: list[str]) -> dict[str, Any]:
         """Run a command.
@@ -70,6 +82,9 @@ def te_run(
         """
         _check(args)
         environ = _environment(agent, session, root, seconds, passed_on)
+        previewed = shown.take(args)
+        if previewed is not None and previewed != json.dumps(code_of(args, environ)):
+            raise ToolError("a file of code that the command names has changed since this was approved")
         return await _ran([*command, "--json", *args], environ, root or ".", seconds + _SLACK)
 
     return tool(
@@ -81,7 +96,7 @@ def te_run(
         tier=Tier.RUN,
         requires_confirmation=True,
         untrusted=True,
-        preview=lambda arguments: previews.command(["te", *arguments["args"]]),
+        preview=preview,
     )(run_te)
 
 

@@ -31,7 +31,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from toolwire.config.toml_source import read_text, read_toml, refused, toml_line
 from toolwire.errors import ConfigurationError
 from toolwire.mcp import jsonc
-from toolwire.mcp.launched_files import code_digests, depends_on_directory, option_value, program_file
+from toolwire.runtime.launched_files import code_digests, depends_on_directory, option_value, program_file
 from toolwire.tools import Tier
 
 CALL_SECONDS = 60.0
@@ -185,7 +185,11 @@ class McpServer(_Strict):
         launch, directory = _launch_without_files(self, environment)
         if not launch.argv:
             return launch
-        return replace(launch, contents=code_digests(launch.program, launch.argv, directory, launch.env))
+        try:
+            digests = code_digests(launch.program, launch.argv, directory, launch.env)
+        except OSError as error:
+            raise ConfigurationError(f"cannot read {error.filename}: {error.strerror}") from error
+        return replace(launch, contents=digests)
 
 
 @dataclass(frozen=True, slots=True)

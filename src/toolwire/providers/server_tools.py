@@ -14,11 +14,36 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from toolwire.providers.message_parts import Json
+from toolwire.messages import CitationPart, OpaquePart, Part
+from toolwire.providers.message_parts import Json, answer_members, message_members
 from toolwire.providers.request import ChatRequest, Notes
 
 ServerToolKind = Literal["web_search", "code_execution", "web_fetch"]
 _DOMAINS, _LOCATION, _SIZE = "allowed_domains", "user_location", "search_context_size"
+
+_OWN_ITEMS = frozenset(("compaction", "image_generation_call"))
+"""Types of items with nothing in them but what the model wrote itself."""
+_FETCHED_MEMBERS = frozenset(
+    ("annotations", "citations", "executed_tools", "groundingMetadata", "search_results", "urlContextMetadata")
+)
+"""Members of answers that rest on pages or on results of other tools."""
+
+
+def is_from_server_tool(part: Part) -> bool:
+    """Return whether a part of an answer shows that the provider fetched content for it, or ran a tool.
+
+    An item of a type that is not known counts as a tool's.
+    """
+    match part:
+        case CitationPart(sources):
+            return any(source.url for source in sources)
+        case OpaquePart(data, provider):
+            members = [*message_members(part, provider)]
+            members += [name for values in answer_members(part).values() for name in values]
+            if members:
+                return not _FETCHED_MEMBERS.isdisjoint(members)
+            return data.get("type") not in _OWN_ITEMS and "inlineData" not in data
+    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from stat import S_ISREG
 _SETTLED_SECONDS = 2.0
 """Age of the last change of a file, in seconds, from which a further change is certain to have another time."""
 
+_MAX_DIGESTS = 1_000
+"""Maximum number of digests that are remembered."""
 _digests: dict[str, tuple[tuple[int, ...], str]] = {}
 """Digests of files that were read, by path, each with the state of the file."""
 
@@ -37,6 +39,8 @@ def file_digest(path: str) -> str | None:
         return ""  # a program may be executable without being readable
     age = time.time() - max(after[0], after[1]) / 1e9
     if before == after and age > _SETTLED_SECONDS:
+        if len(_digests) >= _MAX_DIGESTS:
+            _digests.clear()
         _digests[path] = after, digest
     return digest
 

@@ -1,10 +1,23 @@
-"""Conversations that a program passes on without their session: what the model has read stays untrusted."""
+"""Conversations that a program passes on without their session, and answers that rest on a provider's own tools."""
+
+from typing import Any
 
 import pytest
 
 import toolwire
-from toolwire import Message, ParsedResponse, Session, TextPart, Tier, ToolCall, ToolResult
-from toolwire.agent import Agent, AgentConfig, RunEnded
+from toolwire import (
+    CitationPart,
+    CitedSource,
+    Message,
+    OpaquePart,
+    ParsedResponse,
+    Session,
+    TextPart,
+    Tier,
+    ToolCall,
+    ToolResult,
+)
+from toolwire.agent import Agent, AgentConfig, AgentTeam, Member, RunEnded
 from toolwire.providers.request import SUMMARY
 from toolwire.testing import ScriptedBackend
 
@@ -45,6 +58,13 @@ HISTORIES = {
     "summary": ((Message("user", (TextPart(f"{SUMMARY}\nA page was read."),)),), True),
     "trusted tool": (exchange(ToolCall("look", {}, "0")), False),
     "quoted summary": ((Message("assistant", (TextPart(f"{SUMMARY}\nA page was read."),)),), False),
+    "result without its call": (exchange(ToolCall("fetch", {"url": "u"}, "0"))[1:], True),
+    "trusted result without its call": (exchange(ToolCall("look", {}, "0"))[1:], False),
+    "page that the provider read": (
+        (Message("assistant", (OpaquePart({"type": "web_search_call", "id": "w"}, "openai_responses"),)),),
+        True,
+    ),
+    "cited page": ((Message("assistant", ("Pay.", CitationPart((CitedSource("https://example.org"),)))),), True),
     "none": ((), False),
 }
 
@@ -65,3 +85,65 @@ def test_messages_of_a_run_are_as_untrusted_in_the_next_one() -> None:
     assert not any(
         "paid" in part.text for message in ended.messages for part in message.parts if isinstance(part, ToolResult)
     )
+
+
+def paid(ended: RunEnded) -> list[str | None]:
+    """Return the errors of the calls that pay, None for each that paid."""
+    parts = [part for message in ended.messages for part in message.parts]
+    return [part.error for part in parts if isinstance(part, ToolResult) and part.tool_name == "pay"]
+
+
+@pytest.mark.parametrize(("tools", "runs"), [([fetch], False), ([look], True)], ids=["untrusted", "trusted"])
+@pytest.mark.parametrize("depth", [1, 2])
+def test_messages_of_a_team_are_as_untrusted_as_the_tools_of_its_members(
+    tools: list[Any], runs: bool, depth: int
+) -> None:
+    name = "fetch" if fetch in tools else "look"
+    use = ParsedResponse(tool_calls=(ToolCall(name, {"url": "u"} if name == "fetch" else {}, "0"),))
+    member = Agent(ScriptedBackend([use, "Read."]), tools, AgentConfig(name="clerk"), telemetry=False)
+    if depth == 2:
+        ask = ParsedResponse(tool_calls=(ToolCall("clerk", {"task": "Read."}, "0"),))
+        leader = Agent(ScriptedBackend([ask, "Read."]), [], AgentConfig(name="head"), telemetry=False)
+        AgentTeam(leader, [Member(member, "reads")])
+        member = leader
+
+    def team(*answers: ParsedResponse | str) -> AgentTeam[str]:
+        config = AgentConfig(tier=Tier.RUN)
+        return AgentTeam(
+            Agent(ScriptedBackend(answers), [pay], config, telemetry=False), [Member(member, "reads", Tier.CRAWL)]
+        )
+
+    call = ParsedResponse(tool_calls=(ToolCall(member.config.name, {"task": "Read."}, "0"),))
+    first = team(call, "I have read it.").run_to_end_sync("Read.")
+    assert first.reason == "answered"
+    ended = team(PAY, "Done.").run_to_end_sync("Go on.", history=first.messages)
+    assert [error is None for error in paid(ended)] == [runs]
+
+
+PAY_BLOCK = {"type": "tool_use", "id": "t", "name": "pay", "input": {"to": "mallory"}}
+SEARCH = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "q"}}
+FOUND = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
+GEMINI_PAY = {"functionCall": {"name": "pay", "args": {"to": "mallory"}}}
+GROUNDED = {"groundingMetadata": {"webSearchQueries": ["q"]}}
+CHAT_PAY = [{"id": "t", "type": "function", "function": {"name": "pay", "arguments": '{"to": "mallory"}'}}]
+ANSWERS: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "search": ("anthropic_messages", {"content": [SEARCH, FOUND, PAY_BLOCK]}, True),
+    "compaction": ("anthropic_messages", {"content": [{"type": "compaction", "content": "So far."}, PAY_BLOCK]}, False),
+    "no search": ("anthropic_messages", {"content": [{"type": "text", "text": "I pay."}, PAY_BLOCK]}, False),
+    "grounding": ("gemini", {"candidates": [{"content": {"parts": [GEMINI_PAY]}, **GROUNDED}]}, True),
+    "average": ("gemini", {"candidates": [{"content": {"parts": [GEMINI_PAY]}, "avgLogprobs": -1.0}]}, False),
+    "executed tools": (
+        "groq",
+        {"choices": [{"message": {"tool_calls": CHAT_PAY, "executed_tools": [{"type": "search"}]}}]},
+        True,
+    ),
+    "channel": ("groq", {"choices": [{"message": {"tool_calls": CHAT_PAY, "channel": "final"}}]}, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_what_a_provider_fetched_is_untrusted_for_the_calls_of_the_same_answer(name: str) -> None:
+    api, body, is_untrusted = ANSWERS[name]
+    response = toolwire.get_api(api).decode_response(body)
+    assert [call.name for call in response.tool_calls] == ["pay"]
+    assert [error is not None for error in paid(run(response, "It is done."))] == [is_untrusted]

@@ -190,3 +190,20 @@ def test_te_run_needs_approval() -> None:
     assert made.behavior.preview({"args": ["rm", "-rf", "a b"]}) == '  "te"\n  "rm"\n  "-rf"\n  "a b"'
     assert (definition.name, definition.tier, definition.requires_confirmation) == ("te_run", Tier.RUN, True)
     assert definition.parameters["properties"]["args"]["items"] == {"type": "string"}
+
+
+def test_te_run_is_bound_to_the_scripts_that_it_names(tmp_path: Path) -> None:
+    (tmp_path / "x.py").write_text("print(1)")
+    run = te_run(root=str(tmp_path), command=ECHO)
+    args = ["run", "python3", "x.py"]
+    assert run.behavior.preview is not None
+    preview = run.behavior.preview({"args": args})
+    assert preview.startswith(
+        f"(code in a directory that tools may change: {tmp_path.resolve() / 'x.py'}; SHA-256 begins"
+    )
+    assert call(run, args)["meta"]["returncode"] == 0
+    run.behavior.preview({"args": args})
+    (tmp_path / "x.py").write_text("print(2)")
+    with pytest.raises(ToolError, match="a file of code that the command names has changed since this was approved"):
+        call(run, args)
+    assert run.behavior.preview({"args": args}) != preview

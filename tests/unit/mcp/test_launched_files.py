@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from toolwire import ToolRegistry
-from toolwire.mcp import Approvals, McpRouter, McpServer, launched_files
+from toolwire.mcp import Approvals, McpRouter, McpServer
 from toolwire.mcp.servers import Launch
-from toolwire.runtime import file_digests
+from toolwire.runtime import file_digests, launched_files
 
 
 def launched(folder: Path, command: str, *args: str, **env: str) -> Launch:
@@ -38,6 +38,10 @@ CODE = [
     ("python3", ("-m", "serve"), "serve/__main__.py", b""),
     ("python3", ("-m", "serve"), "src/serve/__init__.py", b""),
     ("uv", ("run", "-m", "serve"), "serve/__main__.py", b""),
+    ("npm", ("run", "serve"), "package.json", b"{}"),
+    ("make", ("serve",), "Makefile", b"serve:"),
+    ("tool", ("--", "/usr/bin/make"), "Makefile", b"serve:"),
+    ("make", ("-f", "rules.mk"), "rules.mk", b"serve:"),
 ]
 DATA = [
     ("tool", ("notes.db",), "notes.db", b"SQLite format 3\0"),
@@ -46,6 +50,7 @@ DATA = [
     ("python3", ("-m", "serve", "notes"), "notes", b"one"),
     ("node", ("serve", "notes"), "notes/index.html", b""),
     ("tool", ("notes",), "notes/index.js", b""),
+    ("tool", ("serve",), "Makefile", b"serve:"),
 ]
 
 

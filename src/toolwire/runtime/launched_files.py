@@ -1,7 +1,6 @@
-"""Files of code that the command of an MCP server names: its program, scripts, and modules and folders of interpreters.
+"""Files of code that a command names: its program, scripts, and modules and folders of interpreters.
 
-An approval is bound to their content. Other files that a command names are data, which may change while the server uses
-them.
+An approval is bound to their content. Other files that a command names are data, which may change while it runs.
 """
 
 from __future__ import annotations
@@ -12,12 +11,11 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 
-from toolwire.errors import ConfigurationError
 from toolwire.runtime.file_digests import file_digest
 
 _SCRIPTS = (
     *(".py", ".pyz", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".sh", ".bash"),
-    *(".rb", ".pl", ".php", ".lua", ".jar", ".wasm", ".ps1", ".bat"),
+    *(".rb", ".pl", ".php", ".lua", ".jar", ".wasm", ".ps1", ".bat", ".mk"),
 )
 """Suffixes of files that interpreters run."""
 _PROGRAM_STARTS = (
@@ -32,6 +30,13 @@ _INTERPRETER = re.compile(
 )
 _ENTRIES = ("", ".py", "__init__.py", "__main__.py", "package.json", "index.js", "index.mjs", "index.cjs", "index.ts")
 """Files that run if an interpreter is given a file, a module or a folder: suffixes of its name, and files inside."""
+_BUILD_FILES = {
+    **dict.fromkeys(("make", "gmake"), ("GNUmakefile", "makefile", "Makefile")),
+    **dict.fromkeys(("npm", "npx", "pnpm", "yarn", "bun"), ("package.json",)),
+    **dict.fromkeys(("just",), ("justfile", "Justfile", ".justfile")),
+    **dict.fromkeys(("rake",), ("Rakefile", "rakefile", "Rakefile.rb", "rakefile.rb")),
+}
+"""Files in the directory of a command that say what these programs run."""
 
 
 def program_file(command: str, here: str, path: str) -> str:
@@ -75,25 +80,23 @@ def code_digests(program: str, argv: Sequence[str], here: str, env: Mapping[str,
         env: variables that are added to its environment; those of PYTHONPATH are looked through.
 
     Raises:
-        ConfigurationError: a file cannot be read.
+        OSError: a file cannot be read.
     """
     folders = [here, *(os.path.join(here, entry) for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry)]
     interpreted = [*_interpreted(argv, folders)]
     arguments = [os.path.join(here, option_value(argument)) for argument in argv[1:] if argument]
     digests: dict[str, str] = {}
     for path in (program, *interpreted, *arguments):
-        try:
-            if (path in (program, *interpreted) or _is_code(path)) and (digest := file_digest(path)) is not None:
-                digests[path] = digest
-        except OSError as error:
-            raise ConfigurationError(f"cannot read {path}: {error.strerror}") from error
+        if (path in (program, *interpreted) or _is_code(path)) and (digest := file_digest(path)) is not None:
+            digests[path] = digest
     return digests
 
 
 def _interpreted(argv: Sequence[str], folders: Sequence[str]) -> Iterator[str]:
-    """Yield the files that interpreters among the arguments are given: a script, a module behind -m, or a folder."""
+    """Yield what programs among the arguments run: a script, a module behind -m, a folder, or a build file."""
     follows_interpreter = False
     for argument, following in zip(argv, (*argv[1:], ""), strict=True):
+        yield from (os.path.join(folders[0], name) for name in _BUILD_FILES.get(PurePath(argument).name, ()))
         names = [argument] if follows_interpreter and not argument.startswith("-") else []
         names += [os.path.join(*following.split("."))] if argument == "-m" and following.strip(".") else []
         files = [
