@@ -158,7 +158,7 @@ class ProviderApi(ABC):
         offered = list(self._offer(request.tools, notes))
         choice = self._choice(request, offered, notes)
         paired = self.pair(request, notes)
-        note_foreign_members(replace(request, messages=paired), self.kind, notes)
+        note_foreign_members(request, paired, self.kind, notes)
         messages = tuple(map(self._fit_message, paired))
         if self.defines_called_tools and not offered and not request.provider_tools:
             offered = list(self._offer(called_tools(request, self.name, notes), notes))

@@ -192,7 +192,7 @@ class ChatRequest:
             for name, value in fields.items()
             if value is not None
         }
-        return replace(request, **converted)
+        return replace(request, **converted) if converted else request
 
     def with_defaults(self, settings: ModelSettings) -> ChatRequest:
         """Return the request with these settings where it has none.
@@ -454,10 +454,10 @@ def join_answers(messages: Iterable[Message]) -> tuple[Message, ...]:
     return tuple(joined)
 
 
-def note_foreign_members(request: ChatRequest, kind: str, notes: Notes) -> None:
-    """Note members of messages and tools that only another API understands, each once."""
+def note_foreign_members(request: ChatRequest, messages: Iterable[Message], kind: str, notes: Notes) -> None:
+    """Note members of the messages that are sent, and of tools, that only another API understands, each once."""
     lost: dict[tuple[str, str], None] = {}
-    for message in request.messages:
+    for message in messages:
         for part in message.parts:
             media = part.media if isinstance(part, ToolResult) else ()
             for item in (part, *media):

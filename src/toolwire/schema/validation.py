@@ -101,7 +101,12 @@ def check_schema(schema: Any, tool: str = "") -> None:
     """
     if not isinstance(schema, dict):
         raise DefinitionError(f"the parameters schema must be a dict, not {type(schema).__name__}", tool=tool)
-    text = _canonical(schema, tool)
+    _check_text(_canonical(schema, tool), tool)
+
+
+@lru_cache(maxsize=512)
+def _check_text(text: str, tool: str) -> None:
+    """Check a schema by its text: clients offer the same tools with each request."""
     root = json.loads(text)
     for pointer, node in subschemas(root):
         reference = node.get("$ref")
@@ -109,8 +114,8 @@ def check_schema(schema: Any, tool: str = "") -> None:
             _check_reference(root, reference, tool, f"{pointer}/$ref")
     _compile(text, tool, aliases=False)
     # The compiler accepts any root, but arguments are passed by name, so the root must be an object and no other kind.
-    if Shape.of(schema).kinds != {"object"}:
-        declared = _quote(schema["type"]) if "type" in schema else "missing"
+    if Shape.of(root).kinds != {"object"}:
+        declared = _quote(root["type"]) if "type" in root else "missing"
         raise DefinitionError(f"the root type must be object, it is {declared}", tool=tool, pointer="/type")
 
 
