@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -113,6 +114,8 @@ async def _serve(configuration: Configuration, inspect: bool | None, path: Path 
                 load = partial(_load_again, path, configuration, models)
                 watching = asyncio.create_task(reload_models(path, served, load, _report))
                 stack.callback(watching.cancel)
+            # Full collections pause all streams: they need not look at what lives as long as the process.
+            gc.freeze()
             await serve(served, options, store=store, ready=ready)
 
 
