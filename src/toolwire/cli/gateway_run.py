@@ -114,7 +114,7 @@ async def _serve(configuration: Configuration, inspect: bool | None, path: Path 
                 load = partial(_load_again, path, configuration, models)
                 watching = asyncio.create_task(reload_models(path, served, load, _report))
                 stack.callback(watching.cancel)
-            # Full collections pause all streams: they need not look at what lives as long as the process.
+            # Full collections pause all streams: they need not look at the objects of modules.
             gc.freeze()
             await serve(served, options, store=store, ready=ready)
 

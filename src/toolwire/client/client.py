@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
@@ -16,6 +15,7 @@ from toolwire._surface import check_type, wrong_type
 from toolwire.client.addressed_request import addressed, base_of
 from toolwire.client.aws_signature import signed_headers
 from toolwire.client.cloud_places import filled
+from toolwire.client.endpoint_key import read_key
 from toolwire.client.endpoints import ENDPOINTS, Endpoint
 from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
 from toolwire.client.extraction import ExtractOptions, extract
@@ -36,7 +36,7 @@ from toolwire.events import Event, collect, replay
 from toolwire.messages import Content, Message, ParsedResponse
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.base import ProviderApi
-from toolwire.providers.inert_request import inert_for_template
+from toolwire.providers.inert_request import inert_for_template, is_inert
 from toolwire.providers.message_parts import Json
 from toolwire.providers.model_settings import ModelOptions, RequestAdditions, patched
 from toolwire.providers.parsing import AnswerReader, merge_text
@@ -230,11 +230,24 @@ class Client:
         return collect(merge_text(replay(response), **self._text_options(request, tools, id_seed)), raw=data)
 
     def encode_request(
-        self, request: ChatRequest, *, model: str = "", stream: bool = False, notes: Notes | None = None
+        self,
+        request: ChatRequest,
+        *,
+        model: str = "",
+        stream: bool = False,
+        notes: Notes | None = None,
+        body: Mapping[str, Any] | None = None,
     ) -> Json:
-        """Return the body that is sent for a request; see `ProviderApi.encode_request`."""
-        request = replace(request.with_defaults(self._additions.settings), model=model or self.model)
-        return self._body(request, request.tools, stream, notes, self._additions)
+        """Return the body that is sent for a request; see `ProviderApi.encode_request`.
+
+        With a body of this API that the request stands for, its members stay as they are, unless a setting is added, or
+        the model's template could read control tokens in a result.
+        """
+        model = model or self.model
+        with_settings = request.with_defaults(self._additions.settings)
+        if body is not None and with_settings is request and is_inert(request, model):
+            return patched({**body, "model": model} if "model" in body else body, self._additions.extra_body)
+        return self._body(replace(with_settings, model=model), request.tools, stream, notes, self._additions)
 
     def open(
         self,
@@ -443,28 +456,10 @@ class Client:
         return replace(request, headers={**request.headers, endpoint.header: endpoint.prefix + key}) if key else request
 
     def _secret(self, additions: RequestAdditions) -> str:
-        """Return the key; "" for none, as if a header replaces that of the key.
-
-        Another server than the provider's own is never sent the provider's usual key.
-        """
+        """Return the key; "" for none, as if a header replaces that of the key."""
         if self._endpoint.header in additions.extra_headers:
             return ""
-        is_public = self._base == self._endpoint.base_url
-        names = (self._key_env,) if self._key_env else self._endpoint.key if is_public else ()
-        key = (
-            self._key
-            if self._key is not None
-            else next((value for name in names if (value := os.environ.get(name))), "")
-        )
-        key = key.strip()
-        if not key and (self._key_env or (names and self._base.startswith("https://"))):
-            variable = " or ".join(names)
-            raise ConfigurationError(
-                f"{self.api.name} needs a key: set {variable} in the environment, or pass key= in a program"
-            )
-        if not (key.isascii() and key.isprintable()):
-            raise ConfigurationError("the key contains characters that no key has")
-        return key
+        return read_key(self._endpoint, self._base, self._key, self._key_env, self.api.name)
 
     async def _refused(
         self, answer: HttpAnswer, tools: Any, id_seed: str, additions: RequestAdditions

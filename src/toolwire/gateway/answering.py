@@ -8,9 +8,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any
 
-from toolwire.client.response_body import json_of
 from toolwire.errors import ProviderError
-from toolwire.events import Event, collect, replay
+from toolwire.events import Event, ProblemFound, collect
 from toolwire.gateway.answer_faults import FaultWatch
 from toolwire.gateway.client_apis import ClientApi
 from toolwire.gateway.failures import GatewayFailure
@@ -246,26 +245,19 @@ async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply:
     api = question.client_api.api
     try:
         async with _first_answer(question, upstreams, reply) as answer:
-            if isinstance(answer, PassedAnswer):
-                body = b"".join([piece async for piece in answer.body])
-                data = json_of(body)
-                if not isinstance(data, dict):
-                    raise GatewayFailure(UNREACHABLE, "the backend did not answer with a JSON object")
-                events = list(replay(api.decode_response(data)))
-                question.observe(events)
-                if (fault := FaultWatch(shows_truncated_calls=True).fault_in(events)) is not None:
-                    raise GatewayFailure(UNREACHABLE, fault.message)
-                await reply.whole(200, body, answer.media_type)
-                return
-            response = collect(await _all_events(question, answer))
+            assert isinstance(answer, EventAnswer)  # only streams are passed on piece by piece
+            events = await _all_events(question, answer)
     except ProviderError as error:
         raise GatewayFailure(UNREACHABLE, str(error)) from error
-    failed = next((problem for problem in response.problems if problem.kind == "provider_error"), None)
-    if failed is not None:
-        raise GatewayFailure(UNREACHABLE, failed.message)
+    for event in events:
+        if isinstance(event, ProblemFound) and event.problem.kind == "provider_error":
+            raise GatewayFailure(UNREACHABLE, event.problem.message)
+    if answer.body:
+        await reply.whole(200, answer.body, answer.media_type, notes_header(question))
+        return
     body = json.dumps(
         api.encode_response(
-            response, model=question.model, id=question.id, created=question.created, notes=question.notes
+            collect(events), model=question.model, id=question.id, created=question.created, notes=question.notes
         ),
         ensure_ascii=False,
     ).encode("utf-8", "backslashreplace")  # half a character is an escape in JSON too
@@ -274,7 +266,8 @@ async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply:
 
 async def _all_events(question: Question, answer: EventAnswer) -> list[Event]:
     arrived: list[Event] = []
-    watch = FaultWatch(shows_truncated_calls=False)  # a whole answer has no place for a part of a call
+    # An answer that is encoded has no place for a part of a call.
+    watch = FaultWatch(shows_truncated_calls=bool(answer.body))
     async for events in answer.events:
         question.observe(events)
         if (fault := watch.fault_in(events)) is not None:

@@ -59,7 +59,7 @@ class Question:
 
 @dataclass(slots=True)
 class PassedAnswer:
-    """An answer in the client's own API, whose bytes are passed on as they are.
+    """A stream in the client's own API, whose bytes are passed on as they are.
 
     Attributes:
         media_type: the media type of the body.
@@ -76,11 +76,13 @@ class EventAnswer:
 
     Attributes:
         events: the events, in the groups in which they arrive.
-        model: the model that answers; "" to name the model that the client asked for.
+        body: the bytes of a whole answer that is passed on as it is instead; b"" to encode the events.
+        media_type: the media type of these bytes.
     """
 
     events: AsyncIterator[Sequence[Event]]
-    model: str = ""
+    body: bytes = b""
+    media_type: str = ""
 
 
 Answer = PassedAnswer | EventAnswer

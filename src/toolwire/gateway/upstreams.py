@@ -10,7 +10,7 @@ from toolwire.client.client import Client
 from toolwire.client.exchange import HttpAnswer
 from toolwire.client.response_body import MAX_ERROR_BODY, MAX_STREAM, beginning, error_message, json_of, limited
 from toolwire.errors import ConfigurationError, ProviderError, ToolwireError
-from toolwire.events import Event, replay
+from toolwire.events import Event, collect, replay
 from toolwire.gateway.answer_faults import check_all_read
 from toolwire.gateway.client_tools import ClientTools
 from toolwire.gateway.failures import GatewayFailure, backend_failure
@@ -69,8 +69,8 @@ class _BackendRequest:
 class ApiUpstream:
     """A model behind a provider API.
 
-    A request of a client that speaks the same API is passed on unread, and so is the answer, unless calls have to be
-    read in the answer's text.
+    A request of a client that speaks the same API is passed on, with what the client of the API adds to it, and so is
+    the answer. A whole answer is encoded only if its text contains calls; a stream is always encoded where it may.
 
     Args:
         client: the client of the API; its owner closes it.
@@ -101,15 +101,19 @@ class ApiUpstream:
         """See `Upstream`."""
         model = self._model or question.model
         text_format = self._text_format(question)
-        passed = question.client_api.api.kind == self._client.api.kind and text_format is None
+        is_same = question.client_api.api.kind == self._client.api.kind
+        passes_stream = is_same and question.stream and text_format is None
         try:
             backend_request = _BackendRequest(question, self._client.api.kind, text_format)
-            if passed:
-                body = {**question.body, "model": model} if "model" in question.body else question.body
-            else:
-                body = self._client.encode_request(
-                    backend_request.request, model=model, stream=question.stream, notes=question.notes
-                )
+            # A stream that is encoded again asks for token counts, which the client may not have asked for.
+            passes = passes_stream or (is_same and not question.stream)
+            body = self._client.encode_request(
+                backend_request.request,
+                model=model,
+                stream=question.stream,
+                notes=question.notes,
+                body=question.body if passes else None,
+            )
         except ToolwireError as error:
             raise GatewayFailure(INVALID, str(error)) from error
         attempt: BackendAttempt | None = None
@@ -121,15 +125,16 @@ class ApiUpstream:
                 body, model=model, stream=question.stream, extra_headers=question.trace_headers
             ) as answer:
                 if attempt is not None:
-                    attempt.answered(answer.status, passed=passed and answer.good)
+                    attempt.answered(answer.status, passed=passes_stream and answer.good)
                 if not answer.good:
                     raise await self._refused(answer)
-                if passed:
-                    media_type = answer.headers.get("content-type", "application/json")
+                if passes_stream:
                     pieces = limited(answer.body, MAX_STREAM, answer.status)
-                    yield PassedAnswer(media_type, pieces if attempt is None else attempt.passing(pieces))
+                    yield PassedAnswer(_media_type(answer), pieces if attempt is None else attempt.passing(pieces))
+                elif question.stream:
+                    yield EventAnswer(self._streamed(answer, backend_request))
                 else:
-                    yield EventAnswer((self._streamed if question.stream else self._whole)(answer, backend_request))
+                    yield await self._whole(answer, backend_request, passes=is_same)
         except (ProviderError, ConfigurationError) as error:
             raise GatewayFailure(UNREACHABLE, f"{self.name}: {error}") from error
 
@@ -153,7 +158,8 @@ class ApiUpstream:
         check_all_read(reader.problem, self.name)
         yield events[-1:]
 
-    async def _whole(self, answer: HttpAnswer, backend_request: _BackendRequest) -> AsyncIterator[Sequence[Event]]:
+    async def _whole(self, answer: HttpAnswer, backend_request: _BackendRequest, *, passes: bool) -> EventAnswer:
+        """Read a whole answer; it is passed on if the client speaks its API and its text contains no calls."""
         body = await answer.read()
         data = json_of(body)
         if not isinstance(data, dict):
@@ -161,15 +167,21 @@ class ApiUpstream:
         response = self._client.api.decode_response(
             data, tools=backend_request.request.tools, id_seed=backend_request.question.id
         )
-        events = replay(response)
-        answer_problem = next((problem for problem in reversed(response.problems) if problem.index is None), None)
+        events = list(replay(response))
         if backend_request.text_format is not None:
-            events = merge_text(events, **backend_request.text_options())
-        restored = list(backend_request.restore(list(events)))
-        if backend_request.attempt is not None:
-            backend_request.attempt.arrived(body, restored)
+            events = list(merge_text(events, **backend_request.text_options()))
+            passes = passes and collect(events) == response
+        attempt = backend_request.attempt
+        if passes:
+            if attempt is not None:
+                attempt.passed_on(body)
+            return EventAnswer(_at_once(events), body, _media_type(answer))
+        restored = backend_request.restore(events)
+        if attempt is not None:
+            attempt.arrived(body, restored)
+        answer_problem = next((problem for problem in reversed(response.problems) if problem.index is None), None)
         check_all_read(answer_problem, self.name)
-        yield restored
+        return EventAnswer(_at_once(restored))
 
     def _text_format(self, question: Question) -> str | None:
         """Return the format in which calls in the text of an answer are read; None for none."""
@@ -186,6 +198,14 @@ class ApiUpstream:
         body = await beginning(answer.body, MAX_ERROR_BODY)
         message = self._client.without_secrets(error_message(body))[:MAX_MESSAGE] or "no message"
         return backend_failure(self.name, answer.status, body, answer.headers.get("retry-after", ""), message)
+
+
+async def _at_once(events: Sequence[Event]) -> AsyncIterator[Sequence[Event]]:
+    yield events
+
+
+def _media_type(answer: HttpAnswer) -> str:
+    return answer.headers.get("content-type", "application/json")
 
 
 class TextUpstream:

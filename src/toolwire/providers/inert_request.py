@@ -32,6 +32,12 @@ def inert_for_template(
     return replace(request, messages=messages), [inert_definition(wire, tool) for tool in tools]
 
 
+def is_inert(request: ChatRequest, model: str) -> bool:
+    """Return whether a model of this name gets the request as it is."""
+    inert, tools = inert_for_template(request, request.tools, model)
+    return inert is request or (inert == request and tuple(tools) == request.tools)
+
+
 def _inert_part(wire: WireFormat, part: Part) -> Part:
     match part:
         case ToolResult():

@@ -74,7 +74,8 @@ def test_a_translated_answer_is_shown_with_the_backends_bytes(api: str, stream: 
     assert row["status"] == 200 and row["backend_model"] == "claude" and row["client"] == "claude-cli 2.1"
     raw = "".join(step["raw"] for step in view["steps"])
     assert ("message_start" in raw) == stream and "tool_use" in raw
-    assert view["sent"] == redact(got.body.decode())  # some ids look like keys
+    assert row["passed"] == (api == "messages" and not stream)  # the backend's bytes hold no call in the text
+    assert view["sent"] == ("" if row["passed"] else redact(got.body.decode()))  # some ids look like keys
     (attempt,) = view["attempts"]
     sent = view["request"] if attempt["same"] else attempt["request"]
     assert sent["messages"][0]["role"] == "user" and sent["tools"][0]["name"] == "get_weather"
