@@ -113,7 +113,10 @@ def test_no_call_is_lost_without_the_closing_tag_of_a_value(wire: WireFormat) ->
     @settings(max_examples=max(10, settings().max_examples // 2))
     @given(st.lists(texts.calls_of(wire.name, lambda _: texts.harmless()), min_size=1, max_size=3))
     def check(calls: list[ToolCall]) -> None:
-        if any(_closing_tags(wire).search(value) for call in calls for value in strings_of(call.arguments)):
+        # Behind such a value, nobody can tell whether its last tag is the closing tag, misspelled.
+        if any(
+            "</" in value or _closing_tags(wire).search(value) for call in calls for value in strings_of(call.arguments)
+        ):
             return
         text = toolwire.render_calls(calls, format=wire.name, tools=texts.TOOLS)
         for match in re.finditer("|".join(map(re.escape, closers)), text):

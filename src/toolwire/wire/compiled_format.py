@@ -360,7 +360,7 @@ class CompiledFormat:
         follow[node.close] = marker_set(params.first | params.follow | closers | beyond, self._nocase)
         stops = openers | beyond | follow.keys() | ({CDATA} if node.cdata else set())
         edge = node.newline + any("\n" in text for text in _between(params, node))
-        starts = {marker[0] for marker in stops} | ({"\n"} if edge else set())
+        starts = {marker[0] for marker in stops} | ({"\r", "\n"} if edge else set())
         header = [step.node for step in params.groups[0][:-1]]
         return ValueEnd(
             close=node.close,

@@ -106,10 +106,13 @@ def combine(occurrences: list[Occurrence], shape: Shape) -> Any:
     """Return the value of a parameter from its occurrences; several make a list.
 
     Raises:
-        ValueError: it was given more than once where the schema admits one value.
+        ValueError: it was given more than once where the schema admits one value, or is text that begins as a list but
+            cannot be read as one, so that it is not the only item either.
     """
     if len(occurrences) == 1:
         value, listed = occurrences[0]
+        if is_list(shape) and isinstance(value, str) and value.lstrip().startswith("["):
+            raise ValueError("begins as a list, but cannot be read as one; write it as JSON")
         return [value] if is_list(shape) and not listed and value is not None else value
     if shape.typed and "array" not in shape.kinds:
         raise ValueError("is given more than once")

@@ -13,6 +13,7 @@ from toolwire.text.limits import MAX_DEPTH
 from toolwire.wire.block_reader import BlockReader, Control
 from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable, waits_for_end
 from toolwire.wire.compiled_format import Step
+from toolwire.wire.damaged_tags import damaged_closer, damaged_header
 from toolwire.wire.element_values import ElementReader, Occurrence, combine, is_item, is_list, is_text
 from toolwire.wire.leaf_scanners import JsonPrefix, NextMarker, TextUpToMarker
 from toolwire.wire.marker_sets import CONTAINER, MarkerSet, marker_set
@@ -39,7 +40,10 @@ def params(reader: BlockReader, step: Step) -> Control:
             reader.announce(call)
     finally:
         for key, occurrences in listed.items():
-            call.put_value(key, combine(occurrences, call.shape.property(key)))
+            try:
+                call.put_value(key, combine(occurrences, call.shape.property(key)))
+            except ValueError as error:
+                call.refuse(f"the parameter {key[:60]!r} {error}")
 
 
 def _put_written_lists(call: CallBuilder, listed: dict[str, list[Occurrence]], next_key: str) -> None:
@@ -81,10 +85,13 @@ def _value(
     leaf = RawText(rules, add_text, before, is_next=is_next, unwrapped=reader.unwrapped)
     if not reader.is_done_here(leaf):
         yield leaf
-    if leaf.closer != node.close:
+    is_closed = leaf.closer == node.close
+    if not is_closed:
         call.record_repair("missing_close", f"{node.close} is missing")
         reader.closed = leaf.closer
     text = pieces.take()
+    if damaged := damaged_header(text, node.close, rules.openers) if is_closed else damaged_closer(text, node.close):
+        call.refuse(f"the parameter {key[:60]!r} contains {damaged[:60]!r}, a tag that is not written right")
     if stream:
         call.close_string(key, text)
         return

@@ -100,6 +100,7 @@ class ValueEnd:
         stops: all of these markers, and the opener of CDATA sections where the format has them.
         newline: one newline at each end belongs to the format.
         edge: number of newlines that the format may write between a value without its closing marker and what follows.
+            Each may be a carriage return with a newline.
         special: search for a character that may begin a stop.
     """
 
@@ -137,7 +138,7 @@ class RawText(ClosedText):
     """
 
     __slots__ = (
-        "_call_inside", "_closer_inside", "_in_cdata", "_is_next", "_newlines", "_previous", "_put", "_rules",
+        "_call_inside", "_closer_inside", "_held", "_in_cdata", "_is_next", "_line_end", "_previous", "_put", "_rules",
         "_started", "_unwrapped",
     )  # fmt: skip
 
@@ -158,7 +159,8 @@ class RawText(ClosedText):
         self._in_cdata = False
         self._call_inside = self._closer_inside = False  # such a marker is part of the value
         self._started = not rules.newline  # the newline at the beginning was dealt with
-        self._newlines = 0  # not passed on yet: the end of the value decides whether they belong to it
+        self._line_end = "\n"  # the newline at the beginning, which the one at the end is like
+        self._held = ""  # newlines that are not passed on yet: the end of the value decides whether they belong to it
         self._previous = "\n"
         if before:
             self._text(before)
@@ -167,25 +169,29 @@ class RawText(ClosedText):
         """Take a piece without special characters."""
         self._started = True
         self._previous = text[-1]
-        if self._newlines:
-            text = "\n" * self._newlines + text
-            self._newlines = 0
+        if self._held:
+            text = self._held + text
+            self._held = ""
         self._put(text)
 
     def _text(self, text: str) -> None:
         self._previous = text[-1]
+        text = self._held + text
+        self._held = ""
         if not self._started:
+            if text == "\r":  # the next piece tells whether it begins a newline
+                self._held = text
+                return
             self._started = True
-            text = text.removeprefix("\n")
+            if text.startswith("\r\n"):
+                self._line_end = "\r\n"
+            text = text.removeprefix(self._line_end)
         if edge := self._rules.edge:
-            body = text.rstrip("\n")
-            newlines = len(text) - len(body)
-            if body:
-                body = "\n" * self._newlines + body
-            else:
-                newlines += self._newlines
-            self._newlines = min(newlines, edge)
-            text = body + "\n" * (newlines - self._newlines)
+            start = len(text) - text.endswith("\r")
+            for _ in range(edge):
+                start -= text.endswith("\n", 0, start)
+                start -= text.endswith("\r", 0, start) and text.startswith("\n", start)
+            text, self._held = text[:start], text[start:]
         if text:
             self._put(text)
 
@@ -201,9 +207,10 @@ class RawText(ClosedText):
             self.error = f"{rules.close} is inside the value of a parameter, and missing after it"
             return
         # Without its closing marker, the value ends before all newlines that the format may have written.
-        newlines = self._newlines - rules.newline if self.closer == rules.close else 0
-        if newlines > 0:
-            self._put("\n" * newlines)
+        if self.closer == rules.close:
+            newlines = self._held.removesuffix(self._line_end) if rules.newline else self._held
+            if newlines:
+                self._put(newlines)
 
     def _read(self, text: str, pos: int, final: bool) -> tuple[int, bool]:
         rules = self._rules

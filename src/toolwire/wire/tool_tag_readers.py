@@ -12,6 +12,7 @@ from toolwire.schema.shape import Shape
 from toolwire.text.yaml_mapping import PlainText, YamlError, read_mapping
 from toolwire.wire.block_reader import BlockReader, Control
 from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable
+from toolwire.wire.damaged_tags import damaged_closer
 from toolwire.wire.element_values import ElementReader, combine, infer, is_item
 from toolwire.wire.json_calls import only_args
 from toolwire.wire.leaf_scanners import CDATA, NextMarker
@@ -156,6 +157,8 @@ def _element(arguments: ElementArguments, element: tuple[str, dict[str, str], bo
         leaf.end()
         call.record_unescaped(leaf.bare)
     text = pieces.take()
+    if missing and (damaged := damaged_closer(text, f"</{key}>")):
+        raise Unreadable(f"the parameter {key[:60]!r} ends with {damaged[:60]!r}, a tag that is not written right")
     if stream:
         call.close_string(key, text)
     else:
@@ -207,7 +210,10 @@ def _put_values(call: CallBuilder, values: dict[str, Any]) -> None:
     for key, node in values.items():
         shape = call.shape.property(key)
         value = _typed(call, node, shape)
-        call.put_value(key, combine([(value, isinstance(value, list))], shape))
+        try:
+            call.put_value(key, combine([(value, isinstance(value, list))], shape))
+        except ValueError as error:
+            raise Unreadable(f"the parameter {key[:60]!r} {error}") from error
 
 
 def _typed(call: CallBuilder, node: Any, shape: Shape) -> Any:

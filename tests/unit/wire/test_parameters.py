@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -190,3 +191,35 @@ def test_a_parameter_may_have_an_equals_sign_in_its_name() -> None:
     text = "<function=f>\n<parameter=b=x>\n1\n</parameter>\n<parameter=c=d>\n2\n</parameter>\n</function>"
     calls = toolwire.parse(text, format="qwen3_coder", tools=tools).tool_calls
     assert [call.arguments for call in calls] == [{"b=x": "1", "c=d": "2"}]
+
+
+@pytest.mark.parametrize("format", ["qwen3_coder", "beam"])
+@pytest.mark.parametrize("value", ["x", "", "x\r", "\n", "\r\n", "\r\nx\r\n", "a\r\nb", "\r\r"])
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"], ids=["unix", "windows"])
+def test_the_newlines_around_a_value_may_have_carriage_returns(format: str, value: str, line_end: str) -> None:
+    call = toolwire.ToolCall("f", {"s": "VALUE"}, "call_1")
+    text = toolwire.render_calls([call], format=format, tools=TOOLS)
+    text = text.replace("\n", line_end).replace("VALUE", value)
+    response = check_chunking(text, format=format, tools=TOOLS).response
+    assert [(call.arguments, call.repairs) for call in response.tool_calls] == [({"s": value}, ())]
+
+
+@pytest.mark.parametrize("format", ["qwen3_coder", "glm4", "deepseek_dsml", "forge_xml", "autobyteus_xml", "tool_tags"])
+@pytest.mark.parametrize(
+    "written", ["[x, y]", '["x", ', " [\N{LEFT DOUBLE QUOTATION MARK}x\N{RIGHT DOUBLE QUOTATION MARK}]"]
+)
+def test_a_list_that_cannot_be_read_is_not_an_item_of_a_list(format: str, written: str) -> None:
+    tools = [{"name": "f", "parameters": {"properties": {"l": {"type": "array", "items": TEXT}}}}]
+    rendered = toolwire.render_calls([toolwire.ToolCall("f", {"l": ["x"]})], format=format, tools=tools)
+    text = re.sub(r'\["x"\]|\s*\S*<item>x</item>\s*', lambda _: written, rendered)
+    assert written in text
+    response = check_chunking(text, format=format, tools=tools).response
+    assert (response.tool_calls, response.content) == ((), text)
+    assert ["begins as a list" in problem.message for problem in response.problems] == [True]
+
+
+def test_a_list_in_yaml_that_cannot_be_read_is_not_an_item_of_a_list() -> None:
+    tools = [{"name": "f", "parameters": {"properties": {"l": {"type": "array", "items": TEXT}}}}]
+    response = check_chunking("<f>\nl: '[x'\n</f>", format="tool_tags", tools=tools).response
+    assert response.tool_calls == ()
+    assert ["begins as a list" in problem.message for problem in response.problems] == [True]
