@@ -29,7 +29,8 @@ ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 PROGRAMS = sorted(path.name for path in EXAMPLES.iterdir() if path.suffix in (".py", ".ipynb"))
 PUBLIC = {"toolwire"} | {
-    f"toolwire.{name}" for name in ("agent", "mcp", "models", "openapi", "policy", "telemetry", "testing", "wire")
+    f"toolwire.{name}"
+    for name in ("agent", "mcp", "models", "openapi", "policy", "telemetry", "testing", "web", "wire")
 }
 
 
@@ -463,9 +464,9 @@ def test_program_has_the_lines_of_the_comparison_and_no_more_than_others(name: s
     assert not other or int(lines) <= int(other)
 
 
-def test_comparison_has_seventeen_jobs() -> None:
-    assert len(COMPARED) == 17
-    assert sum(bool(other) for _, _, other in COMPARED) == 13
+def test_comparison_has_all_jobs() -> None:
+    assert len(COMPARED) == 23
+    assert sum(bool(other) for _, _, other in COMPARED) == 19
 
 
 def test_readme_lists_every_example() -> None:

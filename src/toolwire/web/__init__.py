@@ -6,6 +6,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "web.ag_ui": "ag_ui_stream",
+        "web.ag_ui_input": "ag_ui_run",
         "web.vercel": "VERCEL_HEADERS vercel_stream",
+        "web.vercel_input": "vercel_run",
     },
 )
