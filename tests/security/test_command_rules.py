@@ -180,6 +180,15 @@ def test_a_line_that_may_run_a_denied_command_unseen_asks(effect: Any, line: str
     assert isinstance(others, Allow), "the question is about the rule"
 
 
+@pytest.mark.parametrize(
+    "line", ["rm.exe a", "RM.EXE a", "cmd /c rm.bat a", "=rm a", ["C:\\bin\\rm.exe", "a"], ["C:/bin/rm.cmd", "a"]]
+)
+def test_a_denied_program_is_denied_as_windows_and_zsh_spell_it(line: Any) -> None:
+    denying = Policy((Rule("deny", "execute_command", {"command": Command(("rm",))}),))
+    assert isinstance(denying.decide(ToolCall("execute_command", {"command": line}), RUN, CONTEXT), Deny)
+    assert not Command(("rm",)).surely(line)
+
+
 @pytest.mark.parametrize("line", ["python build.py", "make test", ["python", "build.py"], ["make", "test"]])
 def test_a_line_that_a_rule_allows_exactly_runs_beside_a_rule_that_denies(line: Any) -> None:
     words = tuple(line.split() if isinstance(line, str) else line)

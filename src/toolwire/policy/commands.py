@@ -40,6 +40,8 @@ _INNER_BREAKS = re.compile(r"&&|\|\||[;&|\n\r`(){}<>]|\$\(")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=")
 _EXPANDED = frozenset("$`{*?[~")
 _REDIRECTION = re.compile(r"[0-9]*[<>]")
+_SUFFIX = re.compile(r"\.(?:exe|com|bat|cmd|ps1)$")
+"""Suffixes of programs on Windows."""
 _VERSION = re.compile(r"[0-9.]+$")
 _SHORT = re.compile(r"-[A-Za-z0-9]+")
 _VALUED = re.compile(r"[-+][A-Za-z]*[oO]|--rcfile|--init-file")
@@ -262,7 +264,7 @@ class Command:
     def _begins(self, words: Sequence[str], start: int, *, read: bool) -> bool:
         """Return whether a command that may match begins at this word; its options may be anywhere."""
         program, *rest = (word.casefold() for word in self.words)
-        if not (fnmatchcase(posixpath.basename(words[start]), program) or fnmatchcase(words[start], program)):
+        if not any(fnmatchcase(name, program) for name in _program_names(words[start])):
             return False
         at = start + 1
         for glob in rest:
@@ -354,6 +356,13 @@ def _program(word: str) -> str:
     """Return a program's name, without its directory and its version."""
     name = posixpath.basename(word).casefold().removesuffix(".exe")
     return _VERSION.sub("", name) or name  # the name of `.` is all version
+
+
+def _program_names(word: str) -> set[str]:
+    """Return the names by which a rule may mean the program that a word names."""
+    # Windows has backslashes in paths and finds `x` as `x.exe`; zsh expands `=x` to the path of `x`.
+    name = re.split(r"[/\\]", word)[-1]
+    return {word, posixpath.basename(word), name, _SUFFIX.sub("", name), name.removeprefix("=")}
 
 
 def _is_unknown(words: Sequence[str], bare: str) -> bool:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import NoneType
 from typing import Any, Protocol
+from unicodedata import category, normalize
 from urllib.parse import unquote
 
 from toolwire._surface import check_items, check_type
@@ -86,16 +87,22 @@ class PathGlob:
         # these spellings.
         plain = _FILE_URL.sub("", value.strip())
         spellings = {value, value.replace("\\", "/"), unquote(value), value.strip(), plain, unquote(plain)}
-        pattern = [name.casefold() for name in self._pattern()]
+        pattern = [_folded_name(name) for name in self._pattern()]
         if self.base == "/" and not self.glob.startswith("/"):
             pattern = ["**", *pattern]
-        return any(_path_fits([name.casefold() for name in self._names(spelling)], pattern) for spelling in spellings)
+        return any(_path_fits([*map(_folded_name, self._names(spelling))], pattern) for spelling in spellings)
 
     def _names(self, path: str) -> list[str]:
         return [name for name in posixpath.normpath(posixpath.join(self.base, path)).split("/") if name]
 
     def _pattern(self) -> list[str]:
         return self._names(self.glob)
+
+
+def _folded_name(name: str) -> str:
+    """Return a name as file systems compare it that ignore case, normal forms and invisible characters."""
+    visible = "".join(character for character in name if character.isascii() or category(character) != "Cf")
+    return normalize("NFC", normalize("NFC", visible).casefold())
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,7 +210,7 @@ class _OtherChoices:
             index = choice["index"]
             choice = _as_delta(choice)
             delta = dict(choice["delta"])
-            # What is not a object raises here, where it becomes a problem of this chunk.
+            # A call that is not an object raises here, where it becomes a problem of this chunk.
             delta["tool_calls"] = [dict(call) for call in delta.get("tool_calls") or ()]
             self._deltas.setdefault(index, []).append(delta)
             if choice.get("finish_reason"):

@@ -268,6 +268,14 @@ def test_a_relative_pattern_without_a_base_denies_at_any_depth(path: str, allowe
     assert not PathGlob("/secrets/**").maybe("/srv/secrets/k")
 
 
+@pytest.mark.parametrize("path", ["caf\u00e9/k", "cafe\u0301/k", "CAFE\u0301/k", "ca\u200bf\u00e9/k", "caf\u00e9/./k"])
+@pytest.mark.parametrize("glob", ["caf\u00e9/*", "cafe\u0301/*"], ids=["composed", "decomposed"])
+def test_a_path_is_denied_in_every_spelling_that_a_file_system_takes_for_it(glob: str, path: str) -> None:
+    assert PathGlob(glob).maybe(path)
+    assert PathGlob(glob).surely(path) is (path.replace("/./", "/").startswith(glob[:-1]))
+    assert not PathGlob(glob).maybe("cafe/k")
+
+
 def test_path_patterns_take_time_in_proportion() -> None:
     glob = PathGlob("/".join(["**", "a"] * 60))
     assert not glob.surely("/".join(["a"] * 400) + "/b")
