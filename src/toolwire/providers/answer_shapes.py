@@ -6,13 +6,64 @@ An answer of the same API gets them back. In every other API, a note names them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from toolwire.providers.message_parts import Json
 
 _NO_VALUE: tuple[Any, ...] = (None, "", [], {})
 _STEP = re.compile(r"\.?([^.\[]+)|\[([^\]]+)\]")
+
+
+class _Place:
+    """A place in an answer, which the paths of a shape lead to.
+
+    Attributes:
+        names: the members that are read of the object at this place; None if the place has no line of its own.
+        members: the places of members, by their names.
+        numbered: the places of items of a list, by their numbers.
+        typed: the places of those items of a list that have a type, or a member of its name.
+    """
+
+    __slots__ = ("members", "names", "numbered", "typed")
+
+    def __init__(self) -> None:
+        self.names: frozenset[str] | None = None
+        self.members: dict[str, _Place] = {}
+        self.numbered: dict[int, _Place] = {}
+        self.typed: dict[str, _Place] = {}
+
+    def add(self, path: str, names: frozenset[str]) -> None:
+        """Add a line of a shape."""
+        place = self
+        for name, item in _STEP.findall(path):
+            if item:
+                place = place.typed.setdefault(item, _Place())
+            elif name.isdigit():
+                place = place.numbered.setdefault(int(name), _Place())
+            else:
+                place = place.members.setdefault(name, _Place())
+        place.names = names
+
+    def find_unread(self, value: Any, path: str, by_path: dict[str, Json]) -> None:
+        """Put the members below a value that are not read into `by_path`, by the paths of their objects."""
+        if type(value) is dict or isinstance(value, Mapping):  # the first is faster
+            if self.names is not None and not value.keys() <= self.names:
+                names = self.names
+                rest = {name: value[name] for name in value if name not in names and value[name] not in _NO_VALUE}
+                if rest:
+                    by_path[path] = {**by_path.get(path, {}), **rest}
+            for name, place in self.members.items():
+                if name in value:
+                    place.find_unread(value[name], f"{path}.{name}" if path else name, by_path)
+        elif isinstance(value, list):
+            for number, place in self.numbered.items():
+                if number < len(value):
+                    place.find_unread(value[number], f"{path}.{number}", by_path)
+            for kind, place in self.typed.items():
+                for at, item in enumerate(value):
+                    if isinstance(item, Mapping) and (item.get("type") == kind or kind in item):
+                        place.find_unread(item, f"{path}[{at}]", by_path)
 
 
 class AnswerShape:
@@ -26,19 +77,24 @@ class AnswerShape:
     """
 
     def __init__(self, finish: str, lines: str) -> None:
-        self._finish = finish.rpartition(".")
-        self._objects: list[tuple[tuple[str, ...], frozenset[str]]] = []
+        self._finish_path, _, self._finish = finish.rpartition(".")
+        self._finish_steps = [int(step) if step.isdigit() else step for step in self._finish_path.split(".") if step]
+        self._root = _Place()
         for line in lines.strip().splitlines():
             path, _, names = line.partition(":")
-            steps = tuple(f"[{item}" if item else name for name, item in _STEP.findall(path.strip()))
-            self._objects.append((steps, frozenset(names.split())))
-        self._lists = {steps[0] for steps, _ in self._objects if steps[1:2] == ("0",)}
+            self._root.add(path.strip(), frozenset(names.split()))
+        self._lists = [name for name, place in self._root.members.items() if 0 in place.numbered]
 
     def finish_of(self, answer: Mapping[str, Any]) -> tuple[Any, dict[str, Json]]:
         """Return the word for the finish reason, and the members that have it by the path of their object."""
-        path, _, name = self._finish
-        _, object = next(_at(answer, tuple(filter(None, path.split("."))), ""), ("", {}))
-        return object.get(name), {path: {name: object.get(name)}}
+        value: Any = answer
+        for step in self._finish_steps:
+            if isinstance(step, int):
+                value = value[step] if isinstance(value, list) and step < len(value) else None
+            else:
+                value = value.get(step) if isinstance(value, Mapping) else None
+        word = value.get(self._finish) if isinstance(value, Mapping) else None
+        return word, {self._finish_path: {self._finish: word}}
 
     def unread(self, answer: Mapping[str, Any]) -> dict[str, Json]:
         """Return the members that are not read, by the paths of their objects."""
@@ -46,32 +102,8 @@ class AnswerShape:
         for name in self._lists:  # of several answers, the first is read
             if isinstance(items := answer.get(name), list) and len(items) > 1:
                 by_path[""] = {**by_path.get("", {}), name: items[1:]}
-        for steps, names in self._objects:
-            for path, value in _at(answer, steps, ""):
-                if value.keys() <= names:
-                    continue
-                rest = {name: value[name] for name in value if name not in names and value[name] not in _NO_VALUE}
-                if rest:
-                    by_path[path] = {**by_path.get(path, {}), **rest}
+        self._root.find_unread(answer, "", by_path)
         return by_path
-
-
-def _at(value: Any, steps: tuple[str, ...], path: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield the objects at the end of some steps, with their paths."""
-    if not steps:
-        if isinstance(value, Mapping):
-            yield path, value
-        return
-    step, rest = steps[0], steps[1:]
-    if step.startswith("["):
-        for at, item in enumerate(value) if isinstance(value, list) else ():
-            if isinstance(item, Mapping) and (item.get("type") == step[1:] or step[1:] in item):
-                yield from _at(item, rest, f"{path}[{at}]")
-    elif step.isdigit():
-        if isinstance(value, list) and int(step) < len(value):
-            yield from _at(value[int(step)], rest, f"{path}.{step}")
-    elif isinstance(value, Mapping) and step in value:
-        yield from _at(value[step], rest, f"{path}.{step}" if path else step)
 
 
 def joined(earlier: Any, value: Any) -> Any:

@@ -22,6 +22,8 @@ def camel(data: Any) -> Json:
     """Return an object with its members in camel case; Gemini takes snake case as well."""
     if data is None:
         return {}
+    if "_" not in "".join(data.keys()):  # almost always
+        return dict(data)
     return {re.sub(r"_([a-z])", lambda match: match[1].upper(), key): value for key, value in data.items()}
 
 
