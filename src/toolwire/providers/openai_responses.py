@@ -88,6 +88,8 @@ class OpenAIResponses(ProviderApi):
         first = 0
         while first < len(request.messages) and request.messages[first].role == "system":
             first += 1
+        if first == len(request.messages) and not any(request.extra.get(key) for key in (*_ELSEWHERE, "prompt")):
+            first = 0  # a server refuses instructions without any input
         if first:
             instructions = [system_text(message, self.name, notes) for message in request.messages[:first]]
             body["instructions"] = "\n\n".join(instructions)

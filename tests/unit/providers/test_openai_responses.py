@@ -272,6 +272,19 @@ def test_system_messages_at_the_start_are_the_instructions(texts: list[str]) -> 
     assert API.encode_request(API.decode_request(body)) == body
 
 
+def test_instructions_alone_are_the_input_because_servers_refuse_an_empty_one() -> None:
+    messages = [Message("system", (TextPart(text),)) for text in ("Be brief.", "Say hi.")]
+    items = [{"role": "system", "content": "Be brief."}, {"role": "system", "content": "Say hi."}]
+    assert API.encode_request(messages) == {"input": items}
+    assert API.decode_request(API.encode_request(messages)).messages == tuple(messages)
+
+
+@pytest.mark.parametrize("member", ["previous_response_id", "conversation", "prompt"])
+def test_instructions_alone_stay_beside_a_conversation_that_the_server_has(member: str) -> None:
+    body = {"instructions": "Be brief.", "input": [], member: "x"}
+    assert API.encode_request(API.decode_request(body)) == body
+
+
 def test_members_of_a_request_that_have_a_meaning_are_no_extra_ones() -> None:
     members = {"model": "m", "instructions": "Be brief.", "parallel_tool_calls": False, "stream": True, "user": "u1"}
     request = API.decode_request({"input": "hi", **members, "other": 1})
