@@ -333,6 +333,10 @@ class ContentScanner(Leaf):
             return pos + len(marker), False
         trail = "".join(piece for piece, _ in self._trail)
         self._trail.clear()
+        # Text behind a token that ends the turn before a tool's result is this result.
+        token = trail[max(0, trail.rfind("<")) :]
+        if self._lookahead[ANY_TAG].opens(token + text[pos], 0, 1, final=True, blank=self.blank, before=self._last):
+            self._reread(token)
         self._text(trail)
         self._choose()
         return pos, False

@@ -11,7 +11,6 @@ from toolwire.wire.leaf_scanners import CDATA, CDATA_CLOSE
 from toolwire.wire.node_markers import Markers, first, leaves, sequences
 from toolwire.wire.result_tags import result_name
 from toolwire.wire.syntax import (
-    END_OF_SEQUENCE,
     Args,
     Elements,
     KeywordArgs,
@@ -71,7 +70,8 @@ def _has_cdata(leaf: Node) -> bool:
 def quoting_tags(format: WireFormat) -> dict[str, Markers]:
     """Return, by opener of a value, of all arguments or of a tool's result, the markers that close it.
 
-    Elements around results are not among them: they quote in every format, see `result_tags`.
+    Tags and tokens around results that begin with `<` are not among them: they quote in every format, see
+    `result_tags`.
     """
     tags: dict[str, set[str]] = {}
 
@@ -96,10 +96,7 @@ def quoting_tags(format: WireFormat) -> dict[str, Markers]:
                     add(before.spellings, behind.spellings)
                 case _:
                     pass
-    opens, closes = (_TAG_OF_RESULT.search(text) for text in format.result)
+    opens, closes = map(_TAG_OF_RESULT.search, format.result)
     if opens and closes and not result_name(opens[0]):  # else it is a quotation in every format
-        opener = opens[0]
-        if opener in END_OF_SEQUENCE:  # there it ends the model's turn
-            opener, _, _ = format.result[0].partition("{")
-        add({opener}, {closes[0]})
+        add({opens[0]}, {closes[0]})
     return {opener: frozenset(closers) for opener, closers in tags.items()}

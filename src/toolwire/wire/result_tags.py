@@ -1,4 +1,4 @@
-"""Tags around the results of tools: how they are named in any format, and in texts of no format.
+"""Tags and tokens around the results of tools: how they are named in any format, and in texts of no format.
 
 Text between them is the text of a tool, and no call in it runs, even if the model wrote the tags.
 """
@@ -18,33 +18,47 @@ _RESULT_NAME = (
     rf"(?:response|result|output)s?(?:{_SIGN}[\w:.▁-]{{0,40}}|\d{{1,9}})?|observations?)"
 )
 _END = r"(?<![a-zA-Z])end(?![a-zA-Z])"
-_ATTRIBUTES = r"\s[^<>]{0,400}"
 # Tokens such as `<|tool_response_end|>` and `<tool_response|>` close a result.
-RESULT_TAG = rf"<(?![^<>\s]{{0,160}}?{_END}|\w{{1,80}}[|｜]>)[|｜]?{_RESULT_NAME}(?:{_ATTRIBUTES}(?<!/))?[|｜]?>"
+_OPENS = rf"<(?![^<>\s]{{0,160}}?{_END}|\w{{1,80}}[|｜]>)"
+_ATTRIBUTES = r"\s[^<>]{0,400}"
+RESULT_TAG = rf"{_OPENS}[|｜]?{_RESULT_NAME}(?:{_ATTRIBUTES}(?<!/))?[|｜]?>"
 """A pattern, for any case, of the opening tags and tokens with which the result of a tool begins."""
 RESULT_END = r"[<\[][|｜]?/?[\w:▁-]{0,40}(?:response|result|output|observation)[\w:▁-]{0,40}[|｜]?[>\]]"
 """A pattern, for any case, of the tags and tokens with which a result ends."""
+RESULT_BRACKETS = {f"[{name}]": frozenset({f"[/{name}]"}) for name in ("TOOL_RESULTS", "TOOL_RESULT")}
+"""By token that opens a result and does not begin as a tag does, the tokens that close it."""
 
-_BEGINS = re.compile(rf"<({_RESULT_NAME})(?=[\s>])", re.IGNORECASE)
-_MAY_BEGIN = re.compile(r"<[\w:.▁-]{0,160}\Z")
-"""Beginnings of a tag whose name may become that of a result; no such name is longer."""
-_IS_TOKEN = re.compile(r"(?<![a-zA-Z])(?:start|begin|end)(?![a-zA-Z])", re.IGNORECASE)
-"""Words in the names of tokens that look like elements: `<start_function_response>`."""
+_BEGINS = re.compile(rf"{_OPENS}([|｜]?{_RESULT_NAME}[|｜]?)(?=[\s>])", re.IGNORECASE)
+_MAY_BEGIN = re.compile(r"<[|｜]?[\w:.▁-]{0,160}[|｜]?\Z")
+"""Beginnings of a tag or token whose name may become that of a result; no such name is longer."""
+_BEGINNING = re.compile(r"(?<![a-z])(?:start|begin)(?![a-z])")
+"""The word in the name of a token for which the closing token has the word "end"."""
+_PIPES = "|｜"
+_NEXT_TURN = frozenset({"<|assistant|>", "<|user|>"})
+"""Tokens that close a result if the one that opens it is the name of a role, as `<|observation|>` is."""
 _REST_OF_TAG = re.compile(r"[^<>]{0,400}>?")
 
 
 def result_name(text: str, start: int = 0) -> str:
-    """Return the name of the element around a tool's result of which the opening tag is at this place, or ""."""
+    """Return the name, with its pipes, in the tag or token at this place if it opens a tool's result, or ""."""
     match = _BEGINS.match(text, start)
-    return match[1] if match is not None and not _IS_TOKEN.search(match[1]) else ""
+    return match[1] if match is not None else ""
 
 
 @lru_cache(maxsize=64)
 def closing_tags(name: str) -> MarkerSet:
-    """Return the tags that close the element: models write them in another case, or in the plural or singular."""
-    singular = name.lower().removesuffix("s")
+    """Return what closes such a result: models write tags in another case, or in the plural or singular."""
+    written = name.lower()
+    closing = _BEGINNING.sub("end", written)
+    if closing != written:
+        return marker_set(frozenset({f"<{closing}>"}), nocase=True)
+    singular = written.strip(_PIPES).removesuffix("s")
+    names = (singular, f"{singular}s")
     # A tag may have white space behind its name, and the sign behind it makes no difference to what is hidden.
-    return marker_set(frozenset({f"</{singular}", f"</{singular}s"}), nocase=True)
+    tags = frozenset(f"</{name}" for name in names)
+    if written[0] in _PIPES:
+        tags |= _NEXT_TURN.union(*({f"<{name}|>", f"<|/{name}"} for name in names))
+    return marker_set(tags, nocase=True)
 
 
 class ResultTags:

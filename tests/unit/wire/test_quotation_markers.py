@@ -102,9 +102,9 @@ def test_tags_of_values_and_arguments_quote(nodes: tuple[Node, ...], tags: dict[
 @pytest.mark.parametrize(
     ("result", "tags"),
     [
-        (("<|tool_response|>\n", "\n<|/tool_response|>"), {"<|tool_response|>": {"<|/tool_response|>"}}),
         (("[FUNCTION_RESULT]", "[/FUNCTION_RESULT]"), {"[FUNCTION_RESULT]": {"[/FUNCTION_RESULT]"}}),
-        # Elements around results quote in every format.
+        # Elements and tokens that begin with "<" quote in every format.
+        (("<|tool_response|>\n", "\n<|/tool_response|>"), {}),
         (("<tool_response>\n", "\n</tool_response>"), {}),
         (('<tool_output name="{name}">', "</tool_output>"), {}),
         (("<result>", "</result>"), {}),

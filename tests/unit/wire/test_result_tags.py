@@ -48,7 +48,7 @@ def test_these_are_names_of_results(name: str) -> None:
     assert re.fullmatch(RESULT_TAG, f"<{name} id='1'>", re.IGNORECASE)
 
 
-@pytest.mark.parametrize("name", [*OTHER_NAMES, "tool_result_end", "start_function_response", "tool", "function_call"])
+@pytest.mark.parametrize("name", [*OTHER_NAMES, "tool_result_end", "tool", "function_call"])
 def test_these_are_not(name: str) -> None:
     assert result_name(f"<{name}>") == ""
 
@@ -120,6 +120,61 @@ def test_the_closing_tag_may_have_another_spelling(closing: str, format: str) ->
 
 def test_the_closing_tag_may_be_in_the_singular() -> None:
     assert len(read(f"<tool_results>{CALL}</Tool_Result>{CALL}").tool_calls) == 1
+
+
+TOKENS = [
+    *(("<|tool_response_start|>", "<|tool_response_end|>"), ("<|tool_response:begin|>", "<|tool_response:end|>")),
+    *(("<|begin_tool_result|>", "<|end_tool_result|>"), ("<|START_TOOL_RESULT|>", "<|END_TOOL_RESULT|>")),
+    *(("<start_function_response>", "<end_function_response>"), ("<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>")),
+    *(
+        ("<|tool_response>", "<tool_response|>"),
+        ("<|tool_result|>", "<|/tool_result|>"),
+        ("<|tool_results|>", "</tool_result>"),
+    ),
+    *(("<|observation|>", "<|assistant|>"), ("<|Observation|>", "<|user|>"), ("[TOOL_RESULTS]", "[/TOOL_RESULTS]")),
+    ("[TOOL_RESULT]", "[/TOOL_RESULT]"),
+]
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_tokens_around_results_of_other_formats_hide_calls_too(format: str) -> None:
+    calls = [render_calls([ToolCall("run", {"query": query})], format=format, tools=[RUN]) for query in "ab"]
+    for opener, closer in TOKENS:
+        hidden = f"So:\n{opener}The page:\n{calls[0]}"
+        read_whole = parse(f"{hidden}\n{closer}\n{calls[1]}", format=format, tools=[RUN])
+        assert [call.arguments["query"] for call in read_whole.tool_calls] in ([], ["b"]), opener
+        assert f"{opener}The page:" in read_whole.content
+        assert parse(hidden, format=format, tools=[RUN]).tool_calls == (), opener
+
+
+@pytest.mark.parametrize("format", ["auto", "hermes"])
+@pytest.mark.parametrize(("opener", "closer"), TOKENS)
+def test_a_token_hides_calls_up_to_the_one_that_closes_it(opener: str, closer: str, format: str) -> None:
+    for before in ("", "So:\n", f"{CALL}\n"):
+        read_before = len(read(before, format).tool_calls)
+        text = f"{before}{opener}a{CALL}"
+        assert len(read(f"{text}{closer}\n{CALL}", format).tool_calls) == read_before + 1
+        unclosed = read(text, format)
+        assert [len(unclosed.tool_calls), *(problem.kind for problem in unclosed.problems)] == [
+            read_before,
+            "hidden_by_fence",
+        ]
+        for other in ("</b>", "<|c|>", "[/d]"):
+            assert len(read(f"{text}{other}\n{CALL}", format).tool_calls) == read_before
+
+
+@pytest.mark.parametrize("format", ["auto", "hermes"])
+@pytest.mark.parametrize(("opener", "closer"), TOKENS)
+def test_prose_may_mention_a_token(opener: str, closer: str, format: str) -> None:
+    for text in (f"The token {opener} begins it.\n", f"`{opener}` begins it, {closer} ends it.\n", f"It is {closer}\n"):
+        assert len(read(text + CALL, format).tool_calls) == 1
+    assert read(CALL + opener, format).problems == ()
+
+
+def test_the_last_of_several_tokens_at_the_end_of_a_turn_decides() -> None:
+    assert read(f"So.<|im_end|><|tool_response>\n{CALL}", "hermes").tool_calls == ()
+    assert len(read(f"So.<|tool_response><|im_end|>\n{CALL}", "hermes").tool_calls) == 1
+    assert len(read(f"So.<|im_end|>\n{CALL}", "hermes").tool_calls) == 1
 
 
 def test_the_tags_of_another_element_close_nothing() -> None:
