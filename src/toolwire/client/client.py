@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from copy import copy
 from dataclasses import replace
 from types import NoneType
 from typing import Any, Self, Unpack, overload
@@ -270,6 +271,12 @@ class Client:
         """
         additions = RequestAdditions.of(None, None, extra_headers).over(self._additions)
         return self._transport.open(self._request(dict(body), additions, stream=stream, model=model))
+
+    def beside(self, api: ProviderApi, path: str) -> Client:
+        """Return a client of another API of the same server, at another path; only this client is to be closed."""
+        other = copy(self)
+        other.api, other._endpoint = api, replace(self._endpoint, path=path, stream_path="")
+        return other
 
     def without_secrets(self, text: str) -> str:
         """Return a text of the server in which no key and no secret header of the client appears."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from toolwire.gateway.failures import GatewayFailure
@@ -18,6 +18,8 @@ from toolwire.gateway.stream_pieces import (
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.framing import sse
+from toolwire.providers.ollama_generate import OllamaGenerate
+from toolwire.providers.prompt_completions import PromptCompletions
 
 Json = dict[str, Any]
 
@@ -33,6 +35,8 @@ class ClientApi:
         stream_type: the media type of streams.
         keep_alive: bytes for a stream in which nothing has happened for a while; b"" if the API knows none.
         streams_by_default: whether a request that does not say so asks for a stream.
+        path: the path of the API at a backend of its kind, if it is not that of conversations.
+        translates: whether a backend of another kind may answer.
         shows_truncated_calls: whether a stream has the arguments of calls in pieces, so that it shows a broken call.
     """
 
@@ -42,6 +46,8 @@ class ClientApi:
     stream_type: str = "text/event-stream; charset=utf-8"
     keep_alive: bytes = b": waiting\n\n"
     streams_by_default: bool = False
+    path: str = ""
+    translates: bool = True
     shows_truncated_calls: bool = True
 
     @property
@@ -76,6 +82,9 @@ def _ollama_failure(failure: GatewayFailure) -> Json:
 
 
 CHAT = ClientApi(get_api("openai_compatible"), _openai_failure, CHAT_PIECES)
+COMPLETIONS = ClientApi(
+    PromptCompletions(CHAT.name), _openai_failure, CHAT_PIECES, path="/completions", translates=False
+)
 RESPONSES = ClientApi(get_api("openai_responses"), _openai_failure, RESPONSES_PIECES)
 MESSAGES = ClientApi(
     get_api("anthropic_messages"), _anthropic_failure, MESSAGES_PIECES, keep_alive=sse({"type": "ping"}, "ping")
@@ -91,3 +100,4 @@ OLLAMA = ClientApi(
     streams_by_default=True,
     shows_truncated_calls=False,
 )
+GENERATE = replace(OLLAMA, api=OllamaGenerate(), path="/api/generate")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import NamedTuple
 
-from toolwire.gateway.client_apis import CHAT, GEMINI, MESSAGES, OLLAMA, RESPONSES, ClientApi
+from toolwire.gateway.client_apis import CHAT, COMPLETIONS, GEMINI, GENERATE, MESSAGES, OLLAMA, RESPONSES, ClientApi
 from toolwire.gateway.client_calls import ClientCall
 from toolwire.gateway.failures import NO_WEBSOCKET, GatewayFailure
 from toolwire.gateway.gateway_metrics import show_metrics
@@ -26,7 +27,7 @@ from toolwire.gateway.stored_responses import (
     retrieve_response,
 )
 from toolwire.gateway.token_counts import count_gemini_tokens, count_tokens
-from toolwire.providers.failure_kinds import INVALID, NOT_FOUND
+from toolwire.providers.failure_kinds import NOT_FOUND
 
 Handle = Callable[[ClientCall], Awaitable[None]]
 
@@ -78,14 +79,15 @@ async def generate_gemini(call: ClientCall) -> None:
 
 
 async def ollama_generate(call: ClientCall) -> None:
-    """Answer a request to complete a prompt, as a conversation of one message."""
-    body = dict(await call.body())
-    prompt = body.pop("prompt", "")
-    if not isinstance(prompt, str):
-        raise GatewayFailure(INVALID, "the prompt must be text")
-    messages = [{"role": "system", "content": body.pop("system")}] if body.get("system") else []
-    body["messages"] = [*messages, {"role": "user", "content": prompt}]
-    await call.answer(call.question(body))
+    """Answer a request to complete a prompt; one without a prompt only asks whether the model is there."""
+    body = await call.body()
+    if body.get("prompt") or body.get("images"):
+        await call.answer(call.question(body))
+        return
+    model = str(body.get("model") or "")
+    call.model(model)
+    now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    await call.send_json({"model": model, "created_at": now, "response": "", "done": True, "done_reason": "load"})
 
 
 async def refuse_websocket(call: ClientCall) -> None:
@@ -104,6 +106,7 @@ async def say_hello(call: ClientCall) -> None:
 GET = ("GET", "HEAD")
 ROUTES: tuple[Address, ...] = (
     Address(with_version("/chat/completions"), CHAT, generate),
+    Address(with_version("/completions"), COMPLETIONS, generate),
     Address(with_version("/responses"), RESPONSES, create_response),
     Address(with_version("/responses/{id}"), RESPONSES, retrieve_response, GET),
     Address(with_version("/responses/{id}"), RESPONSES, delete_response, ("DELETE",)),
@@ -117,7 +120,7 @@ ROUTES: tuple[Address, ...] = (
     Address(("/v1beta/models/{call:path}", "/v1/models/{call:path}", "/models/{call:path}"), GEMINI, generate_gemini),
     Address(("/v1beta/models/{model:path}",), GEMINI, gemini_model, GET),
     Address(("/api/chat",), OLLAMA, generate),
-    Address(("/api/generate",), OLLAMA, ollama_generate),
+    Address(("/api/generate",), GENERATE, ollama_generate),
     Address(("/api/tags",), OLLAMA, ollama_tags, GET),
     Address(("/api/show",), OLLAMA, ollama_show),
     Address(("/api/ps",), OLLAMA, ollama_running, GET),

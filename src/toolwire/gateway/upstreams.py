@@ -20,6 +20,7 @@ from toolwire.gateway.text_prompts import describe_request
 from toolwire.inspector.recorded_exchange import BackendAttempt
 from toolwire.messages import Message
 from toolwire.models.backends import Backend, StreamOptions
+from toolwire.providers.base import ProviderApi
 from toolwire.providers.failure_kinds import INVALID, UNREACHABLE
 from toolwire.providers.parsing import AnswerReader, merge_text
 from toolwire.providers.request import result_texts
@@ -101,13 +102,18 @@ class ApiUpstream:
         """See `Upstream`."""
         model = self._model or question.model
         text_format = self._text_format(question)
-        is_same = question.client_api.api.kind == self._client.api.kind
+        client = self._client
+        is_same = question.client_api.api.kind == client.api.kind
+        if is_same and question.client_api.path:
+            client = client.beside(question.client_api.api, question.client_api.path)
+        elif not is_same:
+            _check_translates(question, self.name)
         passes_stream = is_same and question.stream and text_format is None
         try:
-            backend_request = _BackendRequest(question, self._client.api.kind, text_format)
+            backend_request = _BackendRequest(question, client.api.kind, text_format)
             # A stream that is encoded again asks for token counts, which the client may not have asked for.
             passes = passes_stream or (is_same and not question.stream)
-            body = self._client.encode_request(
+            body = client.encode_request(
                 backend_request.request,
                 model=model,
                 stream=question.stream,
@@ -118,10 +124,10 @@ class ApiUpstream:
             raise GatewayFailure(INVALID, str(error)) from error
         attempt: BackendAttempt | None = None
         if question.exchange is not None:
-            attempt = question.exchange.attempt(self.name, self._client.api.name, model, text_format or "", body)
+            attempt = question.exchange.attempt(self.name, client.api.name, model, text_format or "", body)
             backend_request.attempt = attempt
         try:
-            async with self._client.open(
+            async with client.open(
                 body, model=model, stream=question.stream, extra_headers=question.trace_headers
             ) as answer:
                 if attempt is not None:
@@ -134,7 +140,7 @@ class ApiUpstream:
                 elif question.stream:
                     yield EventAnswer(self._streamed(answer, backend_request))
                 else:
-                    yield await self._whole(answer, backend_request, passes=is_same)
+                    yield await self._whole(answer, client.api, backend_request, passes=is_same)
         except (ProviderError, ConfigurationError) as error:
             raise GatewayFailure(UNREACHABLE, f"{self.name}: {error}") from error
 
@@ -158,15 +164,15 @@ class ApiUpstream:
         check_all_read(reader.problem, self.name)
         yield events[-1:]
 
-    async def _whole(self, answer: HttpAnswer, backend_request: _BackendRequest, *, passes: bool) -> EventAnswer:
+    async def _whole(
+        self, answer: HttpAnswer, api: ProviderApi, backend_request: _BackendRequest, *, passes: bool
+    ) -> EventAnswer:
         """Read a whole answer; it is passed on if the client speaks its API and its text contains no calls."""
         body = await answer.read()
         data = json_of(body)
         if not isinstance(data, dict):
             raise GatewayFailure(UNREACHABLE, f"{self.name} did not answer with a JSON object")
-        response = self._client.api.decode_response(
-            data, tools=backend_request.request.tools, id_seed=backend_request.question.id
-        )
+        response = api.decode_response(data, tools=backend_request.request.tools, id_seed=backend_request.question.id)
         events = list(replay(response))
         if backend_request.text_format is not None:
             events = list(merge_text(events, **backend_request.text_options()))
@@ -198,6 +204,13 @@ class ApiUpstream:
         body = await beginning(answer.body, MAX_ERROR_BODY)
         message = self._client.without_secrets(error_message(body))[:MAX_MESSAGE] or "no message"
         return backend_failure(self.name, answer.status, body, answer.headers.get("retry-after", ""), message)
+
+
+def _check_translates(question: Question, name: str) -> None:
+    if question.client_api.translates:
+        return
+    message = f"{name} cannot complete a prompt: send a conversation to /v1/chat/completions"
+    raise GatewayFailure(INVALID, message, parameter="model")
 
 
 async def _at_once(events: Sequence[Event]) -> AsyncIterator[Sequence[Event]]:
@@ -232,6 +245,7 @@ class TextUpstream:
     @asynccontextmanager
     async def open(self, question: Question) -> AsyncGenerator[Answer]:
         """See `Upstream`."""
+        _check_translates(question, self.name)
         written: list[str] | None = None
         prompt: list[Message] | None = None
         attempt: BackendAttempt | None = None
