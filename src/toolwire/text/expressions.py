@@ -8,10 +8,10 @@ there is no recursion and no second look at a character, so that any chunking of
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from toolwire.text.contained_strings import JsonStringInContainer, PythonStringInContainer
+from toolwire.text.expression_tree import OpenBracket, Source, TextSpan, resolve
 from toolwire.text.json_scanner import JsonScanner
 from toolwire.text.json_text import JsonError, decode, encodable
 from toolwire.text.python_scanner import PythonScanner
@@ -22,7 +22,16 @@ _NAME = re.compile(r"[^\W\d][\w$.\-\\]*\Z")
 _STRING_PREFIX = re.compile(r"[rRbBfFuU]{1,2}\Z")
 # In an expression that stays text only brackets, quotes and the delimiters after it matter, and an equals sign: it
 # begins another argument, unless it is part of a comparison.
-_SPECIAL = re.compile(r"""[=!<>]=?|[][(){}'",:]""")
+_SPECIAL = re.compile(r"""[=!<>]=?|[][(){}'",:;]""")
+_NO_VALUE = ",:=)]}<>|;`\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH COMMA}"
+_FOREIGN_QUOTES = (
+    "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}\N{DOUBLE LOW-9 QUOTATION MARK}"
+    "\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}\N{SINGLE LOW-9 QUOTATION MARK}"
+    "\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}\N{RIGHT-POINTING DOUBLE ANGLE QUOTATION MARK}"
+)
+"""Quotes that no language has. As text, a value in them would keep them."""
+_BEHIND_STRING = "+%*.["
+"""Signs with which an expression continues behind a string, beside words such as `in`."""
 _QUOTED = {quote: re.compile(rf"(?:[^{quote}\\]|\\.)*", re.DOTALL) for quote in "'\""}
 _CLOSER = {"(": ")", "[": "]", "{": "}"}
 MAX_NESTING = 64
@@ -33,78 +42,7 @@ MAX_NAME = 256
 Callee = Literal["tool", "wrapper", "unknown"]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """An expression that stays the text that was written.
-
-    Attributes:
-        text: the text, without white space around it.
-        is_name: it is a name, such as `x` or `a.b`.
-    """
-
-    text: str
-    is_name: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class CallExpression:
-    """A call as it was written.
-
-    Attributes:
-        name: the name before the parenthesis.
-        positional, keywords: the arguments: JSON values in which a `Source` may be anywhere.
-        unpacked: the dictionaries behind `**`.
-        text: the text of the call.
-    """
-
-    name: str
-    positional: list[Any]
-    keywords: dict[str, Any]
-    unpacked: list[Any]
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """The beginning and end of an expression; its text is taken once the outermost expression was read."""
-
-    start: int
-    end: int
-    call: _Frame | None = None
-
-
-class _Frame:
-    """An open bracket.
-
-    Attributes:
-        opener: the bracket, or "f(" for that of a call.
-        start: position of the first character of its expression.
-        items, members: the values without and with a key.
-        unpacked: the values behind `**`.
-        key: the key of the value that comes next; None if it has none.
-        commas: a comma was read.
-        name: the called name.
-        in_tool: the bracket is inside the arguments of a known tool, or opens them.
-        unpacks: the value that comes next is behind `**`.
-    """
-
-    __slots__ = (
-        "commas", "in_tool", "items", "key", "members", "name", "opener", "start", "unpacked", "unpacks",
-    )  # fmt: skip
-
-    def __init__(self, opener: str, start: int, *, in_tool: bool, name: str = "") -> None:
-        self.opener = opener
-        self.start = start
-        self.in_tool = in_tool
-        self.name = name
-        self.items: list[Any] = []
-        self.members: dict[str, Any] = {}
-        self.unpacked: list[Any] = []
-        self.key: str | None = None
-        self.commas = self.unpacks = False
-
-
-def _python_string(frame: _Frame | None) -> PythonScanner:
+def _python_string(frame: OpenBracket | None) -> PythonScanner:
     """Return a scanner of a string of Python inside this bracket."""
     if frame is None or (frame.opener == "{" and frame.key is None):  # a key has no quotes inside
         return PythonScanner()
@@ -125,6 +63,7 @@ class ExpressionScanner:
         value: JSON values, `Source` and `CallExpression`, nested; a tuple or a set is a list.
         repairs: names of the repairs made to strings of JSON.
         in_call: a call to a known tool has begun.
+        refused: the error is a name, key or text that a subclass does not admit.
     """
 
     def __init__(self) -> None:
@@ -132,9 +71,9 @@ class ExpressionScanner:
         self.error = ""
         self.value: Any = None
         self.repairs: list[str] = []
-        self.in_call = False
+        self.in_call = self.refused = False
         self._state = _VALUE
-        self._frames: list[_Frame] = []
+        self._frames: list[OpenBracket] = []
         self._string: JsonScanner | None = None
         self._json: list[str] = []
         self._word: list[str] = []
@@ -144,6 +83,7 @@ class ExpressionScanner:
         self._start = 0  # position of that value, or of the one being read
         self._nesting: list[str] = []  # closers of the brackets that are open in an expression that stays text
         self._quote = ""
+        self._behind_quote = False  # nothing but white space is behind a string in such an expression
         self._behind_comment = _VALUE
         self._read: list[str] = []
         self._before = 0  # number of characters read by earlier calls of `scan`
@@ -194,7 +134,7 @@ class ExpressionScanner:
             self.done = False
             self.error = "half of a surrogate pair is alone"
         elif self.done:
-            self.value = _resolve(self.value, self.text)
+            self.value = resolve(self.value, self.text)
         return pos
 
     # -- the machine -------------------------------------------------------------------------------------------------
@@ -246,7 +186,7 @@ class ExpressionScanner:
         elif c.isalnum() or c in "_$.+-\\":
             self._state = _WORD_GOES_ON
             return pos
-        elif frame is not None and (frame.key is not None or frame.in_tool) and c not in ",:=)]}":
+        elif frame is not None and (frame.key is not None or frame.in_tool) and c not in _NO_VALUE + _FOREIGN_QUOTES:
             self._state = _TEXT
             return pos
         self.error = "a value is missing"
@@ -256,7 +196,7 @@ class ExpressionScanner:
         if len(self._frames) >= MAX_NESTING:
             self.error = f"more than {MAX_NESTING} levels of nesting"
             return pos
-        self._frames.append(_Frame(opener, self._start, in_tool=in_tool, name=name))
+        self._frames.append(OpenBracket(opener, self._start, in_tool=in_tool, name=name))
         self._state = _VALUE
         return pos + 1
 
@@ -279,7 +219,7 @@ class ExpressionScanner:
             self._json.clear()
             self._string = None
             if self._in_lists() and not self.on_text(value):
-                self.error = "a string is no call"
+                self.error, self.refused = "a string is no call", True
                 return stop
             self._value(value)
             self._last_is_string = True
@@ -312,6 +252,9 @@ class ExpressionScanner:
         if after and after in "\"'" and _STRING_PREFIX.match(word):
             self.error = "a string with a prefix"
             return pos
+        if not word.strip("."):
+            self.error = "a value is left out"
+            return pos
         # A word and a number share their first characters with expressions such as `-x` and `2024-05-01`.
         scanner = PythonScanner()
         written = scanner.word(word) or (scanner.number(word) if word[0] in "+-.0123456789" else "")
@@ -330,7 +273,7 @@ class ExpressionScanner:
         if not in_tool:
             callee = self.on_call(name) if len(name) <= MAX_NAME else "unknown"
             if callee == "unknown":
-                self.error = f"{name[:60]!r} is not a known tool"
+                self.error, self.refused = f"{name[:60]!r} is not a known tool", True
                 return pos
             in_tool = callee == "tool"
             self.in_call = self.in_call or in_tool
@@ -369,18 +312,28 @@ class ExpressionScanner:
             if c in "=:" and frame.opener == "f(" and isinstance(self._last, Source) and self._last.is_name:
                 if pos + 1 == len(text) and not final:
                     return ~pos
-                if not text.startswith("==", pos):
+                if not text.startswith(("==", "=>"), pos):
                     return self._key(frame, pos)
             if c == "(" and self._last_is_string and frame.opener in ("[", "f("):
                 return self._call(self._last, pos)
         # Only inside a call or an object can text be a value; elsewhere it is prose in brackets.
-        if (frame.in_tool or frame.key is not None) and c not in ")]}":
+        if (frame.in_tool or frame.key is not None) and c not in ")]};":
+            if c == "/" and pos + 1 == len(text) and not final:
+                return ~pos
+            if text.startswith(("//", "/*"), pos) and frame.opener in "[{":
+                self.error = "a comment is in JSON"
+                return pos
+            # A comma is missing: as text, the value would contain the values behind it.
+            if self._last_is_string and c not in _BEHIND_STRING and (frame.opener in "[{" or not c.isalpha()):
+                self.error = "a comma or the closing bracket is missing after a string"
+                return pos
             self._state = _TEXT
+            self._behind_quote = False
             return pos
         self.error = "a comma or the closing bracket is missing after a value"
         return pos
 
-    def _key(self, frame: _Frame, pos: int) -> int:
+    def _key(self, frame: OpenBracket, pos: int) -> int:
         key = self._last
         if isinstance(key, Source) and key.is_name:
             key = key.text.replace("\\_", "_")
@@ -391,7 +344,8 @@ class ExpressionScanner:
         elif key in frame.members:
             self.error = f"the key {key[:60]!r} is given twice"
         elif frame.opener == "{" and self._is_outermost_object() and not self.on_key(key):
-            self.error = f"{key[:60]!r} is no key of a call"
+            # Where a key contains a quote, its end was not found.
+            self.error, self.refused = f"{key[:60]!r} is no key of a call", '"' not in key
         else:
             frame.key = key
             self._state = _VALUE
@@ -401,7 +355,7 @@ class ExpressionScanner:
     def _is_outermost_object(self) -> bool:
         return sum(frame.opener in ("{", "f(") for frame in self._frames) == 1
 
-    def _keep(self, frame: _Frame) -> None:
+    def _keep(self, frame: OpenBracket) -> None:
         """Add the value that was read last to its container."""
         value = self._last
         if frame.unpacks:
@@ -417,12 +371,12 @@ class ExpressionScanner:
         else:
             frame.items.append(value)
 
-    def _close(self, frame: _Frame, pos: int, offset: int) -> int:
+    def _close(self, frame: OpenBracket, pos: int, offset: int) -> int:
         self._frames.pop()
         self._start = frame.start
         if frame.opener == "f(":
             is_argument = bool(self._frames) and self._frames[-1].in_tool  # so that only its text is needed
-            self._value(_Span(frame.start, pos + 1 + offset, None if is_argument else frame))
+            self._value(TextSpan(frame.start, pos + 1 + offset, None if is_argument else frame))
         elif frame.opener == "{" and not frame.items:
             self._value(frame.members)
         elif frame.opener == "{" and frame.members:
@@ -437,9 +391,12 @@ class ExpressionScanner:
 
     def _in_text(self, text: str, pos: int, final: bool, offset: int) -> int:
         match = _SPECIAL.search(text, pos)
+        at = match.start() if match else len(text)
+        behind_quote = self._behind_quote and text[pos:at].isspace() | (pos == at)
+        self._behind_quote = behind_quote and match is None
         if match is None:
-            return len(text)
-        c, at = match[0], match.start()
+            return at
+        c = match[0]
         if c in "=!<>" and match.end() == len(text) and not final:  # it may be the first half of a comparison
             return ~at
         if c == "=" and not self._nesting and self._frames[-1].opener == "f(":
@@ -461,8 +418,11 @@ class ExpressionScanner:
             elif c in ")]}":
                 self.error = "brackets do not match"
                 return at
+        elif c == ";" or (c == ":" and behind_quote):
+            self.error = "a comma is missing before a value"
+            return at
         elif c != ":" or (self._frames[-1].opener == "{" and self._frames[-1].key is None):
-            self._value(_Span(self._start, at + offset))
+            self._value(TextSpan(self._start, at + offset))
             return at
         return at + 1
 
@@ -474,19 +434,5 @@ class ExpressionScanner:
         if text[stop] == "\\":  # at the end of the piece, where what it escapes has not come yet
             return stop + 1 if final else ~stop
         self._state = _TEXT
+        self._behind_quote = True
         return stop + 1
-
-
-def _resolve(value: Any, text: str) -> Any:
-    """Return a value with its expressions' text in place of their positions; at most `MAX_NESTING` levels deep."""
-    if isinstance(value, list):
-        return [_resolve(item, text) for item in value]
-    if isinstance(value, dict):
-        return {key: _resolve(item, text) for key, item in value.items()}
-    if not isinstance(value, _Span):
-        return value
-    written = text[value.start : value.end].strip()
-    if (frame := value.call) is None:
-        return Source(written)
-    items, members, unpacked = (_resolve(part, text) for part in (frame.items, frame.members, frame.unpacked))
-    return CallExpression(frame.name, items, members, unpacked, written)

@@ -6,11 +6,13 @@ expression wins. Each either reads all of the expression as calls to known tools
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from toolwire.text.expressions import Callee, CallExpression, ExpressionScanner, Source
+from toolwire.text.expression_tree import CallExpression, Source
+from toolwire.text.expressions import Callee, ExpressionScanner
 from toolwire.text.json_reading import read_json
 from toolwire.text.json_text import JsonError
 from toolwire.wire.definition_text import is_definition
@@ -40,6 +42,15 @@ _CALL_KEYS = _HOLDER_KEYS | ARGUMENT_KEYS | IDENTITY_KEYS | LIST_KEYS | COMMENT_
 _SEPARATORS = str.maketrans("", "", "_- ")
 WRAPPERS = frozenset({"print"})
 """Functions around a call that change nothing about it."""
+_QUOTE = r"""["'`«»\u2018-\u201e]?"""
+_MEMBER = re.compile(
+    rf"""(?<![^\s{{,;\[/]){_QUOTE}(?P<key>[A-Za-z_][\w.-]{{0,255}}){_QUOTE}\s{{0,9}}[:=\uff1a]>?\s{{0,9}}
+    (?:{_QUOTE}(?P<text>[A-Za-z_][\w.$-]{{0,255}})(?![\w.$(-]) | (?P<holds>\{{))""",
+    re.VERBOSE,
+)
+"""A member of an object in any spelling, of which the value is a word or an object."""
+_MAX_HEAD = 1000
+"""Number of characters of an object in which its tool has to be named."""
 _MAX_NESTING = 4
 """Number of objects, one inside the other, that are searched for the name of a call."""
 
@@ -330,6 +341,17 @@ def read_expression(value: Any, tools: KnownTools) -> tuple[str, list[ReadCall] 
         if calls and not any(is_definition(tools.definitions[call.name], call.arguments) for call in calls):
             return dialect.name, calls
     return "", None
+
+
+def named_object(text: str, tools: KnownTools) -> str:
+    """Return an object, up to the name of a known tool in it, in a text that is not JSON; "" if it names none."""
+    start = min((at for at in map(text.find, "[{") if at >= 0), default=-1)
+    text = text[start : start + _MAX_HEAD].partition("}")[0] if start >= 0 else ""
+    for member in _MEMBER.finditer(text):
+        names = member["text"] if folded_key(member["key"]) in NAME_KEYS else member["key"] if member["holds"] else ""
+        if names and tools.names.resolve(names):
+            return text[: member.end()]
+    return ""
 
 
 class CallScanner(ExpressionScanner):

@@ -25,7 +25,7 @@ from toolwire.events import (
 from toolwire.messages import ToolCall, call_id
 from toolwire.text.identity_cache import IdentityCache
 from toolwire.wire.block_reader import ReadOptions, unread_members
-from toolwire.wire.dialects import ReadCall
+from toolwire.wire.dialects import ReadCall, named_object
 from toolwire.wire.embedded import EmbeddedCalls
 from toolwire.wire.formats.react import FORMAT as REACT
 from toolwire.wire.formats.tool_tags import FORMAT as TOOL_TAGS
@@ -408,6 +408,8 @@ class FallbackReader:
                 return [*self._whole_message(reading), *self._broken()], len(reading.calls) - quoted
             if self._quotes_call:
                 return self._release(), self._more_calls
+            if reading is not None:
+                return [*self._release(), self._unread.problem("truncated", reading.cut, _CUT)], self._more_calls
             if events := self._of_a_format():
                 return events, sum(isinstance(event, CallEnd) for event in events)
         if self._prose and not self._beside.answering:
@@ -415,14 +417,24 @@ class FallbackReader:
             places = [place for place in calls_in_text(text, self._options, self._tools) if place.is_meant]
             if places:
                 return self._amid_prose(text, places), sum(len(place.calls) for place in places)
-        return [*self._release(), *self._broken()], self._more_calls
+        events = self._release()
+        return [*events, *self._broken(events)], self._more_calls
 
-    def _broken(self) -> list[Event]:
-        """Return a problem if a call to a known tool began without markers that cannot be read."""
+    def _broken(self, released: Sequence[Event] = ()) -> list[Event]:
+        """Return a problem if a call to a known tool began without markers that cannot be read.
+
+        Args:
+            released: the last events, which contain the last content.
+        """
         reader = self._known
-        if reader is None or not reader.broken or (self._passes and self._unread.has_calls):
+        if reader is None or (self._passes and self._unread.has_calls):
             return []
-        return [self._unread.problem("malformed", reader.broken, _MALFORMED % reader.error)]
+        broken = reader.broken
+        if not broken and reader.unreadable:
+            events = [*self._unread.events, *released]
+            content = "".join(event.text for event in events if isinstance(event, ContentDelta))
+            broken = named_object(content, self._tools)
+        return [self._unread.problem("malformed", broken, _MALFORMED % reader.error)] if broken else []
 
     def _of_a_format(self) -> Sequence[Event]:
         """Return the calls of a message in a form that is not searched for inside other text."""

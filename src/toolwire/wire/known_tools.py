@@ -100,11 +100,13 @@ class KnownToolsReader:
         alive: the message may still be calls and nothing else.
         error: why it is not, where an expression began that is not a call.
         broken: the text of a call to a known tool up to the place where it cannot be read; "" if there is none.
+        unreadable: an object or list cannot be read, so that it is not known whether it is a call.
     """
 
     def __init__(self, tools: KnownTools, answers: frozenset[str] = frozenset()) -> None:
         self.alive = True
         self.error = self.broken = ""
+        self.unreadable = False
         self._tools = tools
         self._answers = answers
         self._state = _BETWEEN
@@ -145,6 +147,8 @@ class KnownToolsReader:
         if self._state == _EXPRESSION and self._scanner.in_call:
             return MessageReading(self._calls, cut=rest)
         if self._state in (_EXPRESSION, _NAMED):
+            if self._state == _EXPRESSION and self._scanner.is_open and self.alive:
+                self.error, self.unreadable = "the text ends inside it", True
             self._not_an_item()
         if not self.alive or not self._calls or (self._state == _BEHIND and declines(rest)):
             return None
@@ -337,6 +341,9 @@ class KnownToolsReader:
             self.error = scanner.error or "an expression is not a call to a known tool"
             if scanner.error and scanner.in_call:
                 self.broken = scanner.text
+            # Where a quote inside a string was a guess, the string may contain the rest of the object.
+            is_doubtful = bool(scanner.error) or "inner_quote" in scanner.repairs
+            self.unreadable = is_doubtful and not scanner.refused
             self._not_an_item()
         return stop
 

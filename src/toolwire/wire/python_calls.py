@@ -6,7 +6,8 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from toolwire.text.expressions import CallExpression, ExpressionScanner
+from toolwire.text.expression_tree import CallExpression
+from toolwire.text.expressions import ExpressionScanner
 from toolwire.text.python_scanner import KeywordScanner
 from toolwire.wire.block_reader import BlockReader, Control
 from toolwire.wire.call_builder import EndOfText, Unreadable, decode_json

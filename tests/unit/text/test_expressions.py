@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolwire.text.expressions import MAX_NESTING, Callee, CallExpression, ExpressionScanner, Source
+from toolwire.text.expression_tree import CallExpression, Source
+from toolwire.text.expressions import MAX_NESTING, Callee, ExpressionScanner
 
 
 def scan(text: str, size: int = 0) -> tuple[Any, str, int]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from tests import streams
 
 from toolwire import StreamParser, collect, parse
-from toolwire.messages import ParsedResponse
+from toolwire.messages import ParsedResponse, ToolCall
 from toolwire.tools import definitions
 from toolwire.wire.known_tools import KnownToolsReader
 from toolwire.wire.prepared_tools import KnownTools
@@ -522,6 +523,103 @@ def test_call_without_markers_that_cannot_be_read_is_a_problem(text: str, broken
     (problem,) = read.problems
     assert (problem.kind, problem.position, problem.raw) == ("malformed", 0, broken)
     assert why in problem.message
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        '"a" "limit": 3',
+        '"a"\n"limit": 3',
+        '"a"; "limit": 3',
+        '"a" // the query\n',
+        '"a" /* the query */',
+        '"a"\N{FULLWIDTH COMMA}"limit": 3',
+        '"a": "b"',
+        'a "limit": 3',
+        "a; limit: 3",
+        "\N{LEFT DOUBLE QUOTATION MARK}a\N{RIGHT DOUBLE QUOTATION MARK}",
+        "\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}a\N{RIGHT-POINTING DOUBLE ANGLE QUOTATION MARK}",
+        "`a`",
+        "<escape>a<escape>",
+        "...",
+        "\N{HORIZONTAL ELLIPSIS}",
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_what_is_not_an_expression_is_not_the_text_of_an_argument(value: str, size: int) -> None:
+    for text in (
+        f'{{"tool": "search", "args": {{"query": {value}}}}}',
+        f'{{"search": {{"query": {value}}}}}',
+        f'search\n{{"query": {value}}}',
+    ):
+        read = streams.parsed(text, size, tools=TOOLS)
+        assert (read.tool_calls, read.content) == ((), text)
+    for text in (f"search(query={value})", f"search({{'query': {value}}})"):
+        assert "source_text" not in {repair for call in read_calls(text, size) for repair in call.repairs}
+
+
+def read_calls(text: str, size: int) -> Sequence[ToolCall]:
+    return streams.parsed(text, size, tools=TOOLS).tool_calls
+
+
+@pytest.mark.parametrize(
+    ("value", "argument"),
+    [("unit", "unit"), ("1 + 2", "1 + 2"), ('x["a"]', 'x["a"]'), ("lambda x: x", "lambda x: x"), ("/tmp/a", "/tmp/a")],
+)
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_an_expression_in_an_object_is_the_text_of_an_argument(value: str, argument: str, size: int) -> None:
+    (call,) = read_calls(f'{{"tool": "search", "args": {{"query": {value}, "limit": 3}}}}', size)
+    assert (call.arguments, "source_text" in call.repairs) == ({"query": argument, "limit": 3}, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "broken"),
+    [
+        ('{"tool": "search", // the tool\n"args": {}}', '{"tool": "search'),
+        ('{"tool": "search"; "args": {}}', '{"tool": "search'),
+        ('{"tool" => "search", "args" => {}}', '{"tool" => "search'),
+        ('{"tool"\N{FULLWIDTH COLON}"search"}', '{"tool"\N{FULLWIDTH COLON}"search'),
+        ("{\N{LEFT DOUBLE QUOTATION MARK}tool\N{RIGHT DOUBLE QUOTATION MARK}: search}",
+         "{\N{LEFT DOUBLE QUOTATION MARK}tool\N{RIGHT DOUBLE QUOTATION MARK}: search"),
+        ('```json\n[{"search": {"query": "a" "limit": 3}}]\n```', '[{"search": {'),
+        ('{"tool": "search", "args": {"query": "a', '{"tool": "search'),
+        ('{"tool": "search", ...}', '{"tool": "search'),
+        ('{"tool": "search", "args": {"query": 3 // three\n}}', '{"tool": "search'),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_an_object_that_names_a_tool_and_cannot_be_read_is_a_problem(text: str, broken: str, size: int) -> None:
+    read = streams.parsed(text, size, tools=TOOLS)
+    assert (read.tool_calls, read.content) == ((), text)
+    (problem,) = read.problems
+    assert (problem.kind, problem.position, problem.raw) == ("malformed", text.index(broken), broken)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"tool": "search", "colour": 3;}',
+        '{"name": "Bob", // x\n "friend": "search"}',
+        '{"query": "a" "b"; search}',
+        '{"tool": "nothing", // x\n "args": {}}',
+        "[1, 2, search; x]",
+        "{ search }",
+        '{"tool": "search"}',
+        'I use {"tool": "search", // x\n "args": {}}',
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_other_text_in_brackets_is_no_problem(text: str, size: int) -> None:
+    read = streams.parsed(text, size, tools=TOOLS)
+    assert (read.tool_calls, read.content, read.problems) == ((), text, ())
+
+
+@pytest.mark.parametrize("text", ["search(query='a'", "[search(query='a", "```python\nsearch(query='a'\n"])
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_a_message_that_ends_in_its_only_call_is_a_problem(text: str, size: int) -> None:
+    read = streams.parsed(text, size, tools=TOOLS)
+    assert (read.tool_calls, read.content) == ((), text)
+    assert [problem.kind for problem in read.problems] == ["truncated"]
 
 
 def test_call_that_cannot_be_read_behind_others_is_a_problem() -> None:
