@@ -74,29 +74,44 @@ class PathGlob:
         check_type("base", self.base, str, "text")
 
     def surely(self, value: Any) -> bool:
-        """Return whether the path fits and is spelled plainly."""
-        if not isinstance(value, str) or "\0" in value or "\\" in value or _EXPANDED.search(value):
+        """Return whether the path fits in all spellings, and none of them depends on the environment."""
+        if not isinstance(value, str):
             return False
-        return all(_path_fits(self._names(spelling), self._pattern()) for spelling in {value, unquote(value)})
+        spellings = _spellings(value)
+        is_plain = "\\" not in "".join(spellings) and not any(map(_is_unknown, spellings))
+        return is_plain and all(_path_fits(self._names(spelling), self._pattern()) for spelling in spellings)
 
     def maybe(self, value: Any) -> bool:
         """Return whether the path fits in some spelling, or the value is not a path."""
-        if not isinstance(value, str) or "\0" in value or _EXPANDED.search(value):
+        if not isinstance(value, str):
             return True
-        # Tools may decode, strip or accept backslashes and URLs of files, so a rule that denies has to catch all of
-        # these spellings.
-        plain = _FILE_URL.sub("", value.strip())
-        spellings = {value, value.replace("\\", "/"), unquote(value), value.strip(), plain, unquote(plain)}
+        spellings = _spellings(value)
         pattern = [_folded_name(name) for name in self._pattern()]
         if self.base == "/" and not self.glob.startswith("/"):
             pattern = ["**", *pattern]
-        return any(_path_fits([*map(_folded_name, self._names(spelling))], pattern) for spelling in spellings)
+        return any(
+            _is_unknown(spelling) or _path_fits([*map(_folded_name, self._names(spelling))], pattern)
+            for spelling in spellings
+        )
 
     def _names(self, path: str) -> list[str]:
         return [name for name in posixpath.normpath(posixpath.join(self.base, path)).split("/") if name]
 
     def _pattern(self) -> list[str]:
         return self._names(self.glob)
+
+
+def _spellings(path: str) -> set[str]:
+    """Return a path as it is, and as tools read it that decode it, strip it, or take backslashes or URLs of files."""
+    spellings = {path, unquote(path)}
+    spellings |= {spelling.strip() for spelling in spellings}
+    spellings |= {spelling.replace("\\", "/") for spelling in spellings}
+    return spellings | {_FILE_URL.sub("", spelling) for spelling in spellings}
+
+
+def _is_unknown(path: str) -> bool:
+    """Return whether the path itself does not say where it leads."""
+    return "\0" in path or _EXPANDED.search(path) is not None
 
 
 def _folded_name(name: str) -> str:

@@ -240,6 +240,13 @@ def test_an_exact_command_has_nothing_behind_it() -> None:
         ("FILE:/srv/src/a.py", False, True),
         ("file://localhost/srv/src/%61.py", False, True),
         ("file:///srv/other/a.py", False, False),
+        ("%66ile:///srv/src/a.py", False, True),
+        ("file:\\\\\\srv\\src\\a.py", False, True),
+        ("src%5ca.py", False, True),
+        ("%20src/a.py", False, True),
+        ("src/%24HOME/a.py", False, True),
+        ("%7e/src/a.py", False, True),
+        ("src/a.py%00", False, True),
         ("src/a.py\0.txt", False, True),
         ("src/a.txt", False, False),
         (None, False, True),
@@ -249,6 +256,14 @@ def test_paths(path: Any, allowed: bool, denied: bool) -> None:
     glob = PathGlob("src/**/*.py", base="/srv")
     assert glob.surely(path) is allowed
     assert glob.maybe(path) is denied
+
+
+@pytest.mark.parametrize(
+    "path", [" /etc/passwd", "%20/etc/passwd", "file:///etc/passwd", "%66ile:/etc/passwd", "..%5c..%5cetc%5cpasswd"]
+)
+def test_path_is_allowed_only_if_no_spelling_leads_out(path: str) -> None:
+    assert not PathGlob("/srv/**", base="/srv").surely(path)
+    assert PathGlob("/etc/**", base="/srv").maybe(path)
 
 
 @pytest.mark.parametrize(
