@@ -111,7 +111,7 @@ _KEYLIKE = re.compile(
 _MAX_KEYLIKE = 70
 """Maximum length of such a name with what is between it and the sign before its value, in characters."""
 _ASSIGNED = re.compile(
-    r"(?:=>|:=|[:=])\s{0,3}\\{0,3}[\"'`]?(?P<value>[A-Za-z0-9+/_=.~-]{16,200})(?![A-Za-z0-9+/_=.~-])"
+    r"(?:=>|:=|[:=])\s{0,3}\\{0,3}[\"'`]?(?P<value>[A-Za-z0-9+/_=.~-]{16,200}+)(?![A-Za-z0-9+/_=.~-])"
 )
 """Values that may be random, from the sign before them: these are fewer, and found faster, than names."""
 
