@@ -341,6 +341,7 @@ class Agent(Generic[_OutputT_co]):
         }
         confirm = self._confirm_of(options.get("parent"), deferral)
         return AgentParts(
+            owner=self,
             backend=self.backend,
             registry=self.registry,
             config=config,
@@ -349,7 +350,6 @@ class Agent(Generic[_OutputT_co]):
             observers=self.observers,
             output=self._output,
             handoffs=handoffs,
-            members=self.members,
         )
 
     def _confirm_of(self, parent: ParentCall | None, deferral: Deferral) -> AsyncConfirm | None:

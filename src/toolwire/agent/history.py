@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
-from toolwire.errors import DefinitionError, UnknownTool
-from toolwire.execution.registry import ToolRegistry
-from toolwire.messages import (
-    CitationPart,
-    Message,
-    OpaquePart,
-    ParsedResponse,
-    Part,
-    TextPart,
-    ToolCall,
-    ToolResult,
-)
-from toolwire.providers.request import SUMMARY
-from toolwire.providers.server_tools import is_from_server_tool
+from toolwire.messages import Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
 from toolwire.text.tokens import estimate_message_tokens
 from toolwire.text.truncate import truncate
-from toolwire.tools import ToolDefinition
 from toolwire.wire.format_registry import get_format
 from toolwire.wire.result_text import unframed
 
@@ -228,58 +213,3 @@ def answer_parts(response: ParsedResponse, text: str, *, written: bool) -> tuple
 def called_tools(messages: Iterable[Message]) -> Iterator[str]:
     """Yield the names of the tools that were called."""
     return (part.name for message in messages for part in message.parts if isinstance(part, ToolCall))
-
-
-def is_untrusted(messages: Iterable[Message], agent: ToolOwner) -> bool:
-    """Return whether a conversation may contain untrusted content.
-
-    That is content of untrusted or unknown tools, of members with such tools, and of tools that a provider ran. A
-    program may pass on a conversation without its session. A summary may quote results that were left out.
-    """
-    call_ids: set[str] = set()
-    for message in messages:
-        for part in message.parts:
-            match part:
-                case TextPart(text) if message.role == "user" and text.startswith(SUMMARY):
-                    return True
-                case ToolCall(name, server=server, id=id):
-                    call_ids.add(id)
-                    if _is_untrusted_tool(name, server, agent):
-                        return True
-                case ToolResult(id, name) if id not in call_ids and _is_untrusted_tool(name, "", agent):
-                    return True
-                case CitationPart() | OpaquePart() if message.role == "assistant" and is_from_server_tool(part):
-                    return True
-    return False
-
-
-class ToolOwner(Protocol):
-    """An agent, as far as its tools matter here."""
-
-    @property
-    def registry(self) -> ToolRegistry:
-        """Its tools."""
-        ...
-
-    @property
-    def members(self) -> Mapping[str, ToolOwner]:
-        """The agents that it calls, by the names of the tools for that."""
-        ...
-
-
-def _is_untrusted_tool(name: str, server: str, agent: ToolOwner) -> bool:
-    if name in agent.members:
-        # A member's answer may quote what its tools returned.
-        return any(definition.untrusted for definition in _all_definitions(agent.members[name]))
-    try:
-        return agent.registry.lookup(name, server).definition.untrusted
-    except (UnknownTool, DefinitionError):
-        return True
-
-
-def _all_definitions(agent: ToolOwner) -> Iterator[ToolDefinition]:
-    """Yield the tools of an agent, of its members, and of theirs; agents may be members of each other."""
-    owners = [agent]
-    for owner in owners:
-        yield from owner.registry.known()
-        owners += [member for member in owner.members.values() if member not in owners]

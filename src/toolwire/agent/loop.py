@@ -16,7 +16,7 @@ from toolwire.agent.budget import BudgetUsedUp, RunLimits
 from toolwire.agent.call_examples import FencedCalls, call_examples
 from toolwire.agent.compaction import compact
 from toolwire.agent.deferral import Deferral
-from toolwire.agent.history import answer_parts, answer_text, called_tools, first_calls, is_untrusted
+from toolwire.agent.history import answer_parts, answer_text, called_tools, first_calls
 from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.journal import RecordedAnswer, RunRecorder
 from toolwire.agent.model_turn import JudgedAnswer, ModelTurn
@@ -38,6 +38,7 @@ from toolwire.agent.run_events import (
     end_record,
 )
 from toolwire.agent.tool_calls import ToolCallRunner
+from toolwire.agent.untrusted_history import is_untrusted
 from toolwire.errors import ProviderError
 from toolwire.execution.approval_requests import AsyncConfirm
 from toolwire.execution.outcomes import Outcome
@@ -175,7 +176,7 @@ class Run:
         session, disclosure = self._context.session, self._context.disclosure
         if self._deferral is not None and self._context.parent is None:
             self._deferral.begin(session, self._executor.clock)
-        session.untrusted |= is_untrusted(history, self._agent)
+        session.untrusted |= is_untrusted(history, self._agent.owner)
         if not session.delegated:  # the words of a task that a model hands on are not the user's
             session.record_question(task.text)
         self._task, self._history = task, history

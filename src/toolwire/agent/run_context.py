@@ -9,11 +9,11 @@ from typing import Any, TypedDict
 from toolwire.agent.budget import Budget, RunLimits
 from toolwire.agent.config import AgentConfig, ConfigOptions
 from toolwire.agent.conversation_store import Conversation
-from toolwire.agent.history import ToolOwner
 from toolwire.agent.journal import Journal
 from toolwire.agent.output import RunOutput
 from toolwire.agent.parent_run import ParentCall
 from toolwire.agent.run_events import Emit
+from toolwire.agent.untrusted_history import ToolOwner
 from toolwire.execution.approval_requests import AsyncConfirm
 from toolwire.execution.disclosure import Disclosure
 from toolwire.execution.executor import ToolExecutor
@@ -109,6 +109,7 @@ class AgentParts:
     """The parts of an agent that its runs use.
 
     Attributes:
+        owner: the agent itself, with the tools of all agents that it works with.
         backend: the model.
         registry: the tools that it may call.
         config: settings of the agent.
@@ -117,9 +118,9 @@ class AgentParts:
         observers: receive the records of each run.
         output: the type of its output; None for text.
         handoffs: returns the parts of another agent, by the name of the tool that hands the conversation over to it.
-        members: the agents that it calls, by the names of the tools for that.
     """
 
+    owner: ToolOwner
     backend: Backend
     registry: ToolRegistry
     config: AgentConfig
@@ -128,7 +129,6 @@ class AgentParts:
     observers: Sequence[Observer]
     output: OutputType[Any] | None = None
     handoffs: Mapping[str, Callable[[], AgentParts]] = field(default_factory=dict)
-    members: Mapping[str, ToolOwner] = field(default_factory=dict)
 
     def disclosure(self) -> Disclosure:
         """Return what chooses the tools that the model can see."""
