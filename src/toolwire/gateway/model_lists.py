@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 from toolwire.gateway.client_calls import ClientCall
@@ -18,23 +19,32 @@ DEFAULT_CONTEXT = 131_072
 
 
 async def list_models(call: ClientCall) -> None:
-    """List the models; one body has the members of all clients: OpenAI's, Anthropic's, and those of Codex."""
+    """List the models; one body has the members of all clients: OpenAI's, Anthropic's, Gemini's, and those of Codex."""
     models = await call.models()
-    data: list[dict[str, Any]] = [
-        {
-            "id": model.name,
-            "object": "model",
-            "type": "model",
-            "created": 0,
-            "created_at": LISTED_AT,
-            "owned_by": "toolwire",
-            "display_name": model.name,
-        }
-        for model in models
-    ]
+    data = [_for_openai(model) for model in models]
     ends = {"first_id": data[0]["id"], "last_id": data[-1]["id"]} if data else {"first_id": None, "last_id": None}
-    listed = [_for_codex(model) for model in models]
+    listed = [{**_for_gemini(model), **_for_codex(model)} for model in models]
     await call.send_json({"object": "list", "data": data, "has_more": False, **ends, "models": listed})
+
+
+async def describe_model(call: ClientCall) -> None:
+    """Describe one model; the body has the members of OpenAI's, Anthropic's and Gemini's clients."""
+    model = call.model(call.path["model"])
+    model = replace(model, name=call.path["model"])  # one name of a pattern
+    await call.send_json({**_for_gemini(model), **_for_openai(model)})
+
+
+def _for_openai(model: ServedModel) -> dict[str, Any]:
+    """Return the entry of a model for clients of OpenAI and Anthropic."""
+    return {
+        "id": model.name,
+        "object": "model",
+        "type": "model",
+        "created": 0,
+        "created_at": LISTED_AT,
+        "owned_by": "toolwire",
+        "display_name": model.name,
+    }
 
 
 def _for_codex(model: ServedModel) -> dict[str, Any]:
@@ -69,7 +79,8 @@ async def gemini_models(call: ClientCall) -> None:
 
 async def gemini_model(call: ClientCall) -> None:
     """Describe one model as Gemini does."""
-    await call.send_json(_for_gemini(call.model(call.path["model"])))
+    model = call.model(call.path["model"])
+    await call.send_json(_for_gemini(replace(model, name=call.path["model"])))
 
 
 def _for_gemini(model: ServedModel) -> dict[str, Any]:

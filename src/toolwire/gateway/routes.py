@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from toolwire.gateway.client_apis import CHAT, COMPLETIONS, GEMINI, GENERATE, MESSAGES, OLLAMA, RESPONSES, ClientApi
 from toolwire.gateway.client_calls import ClientCall
 from toolwire.gateway.failures import NO_WEBSOCKET, GatewayFailure
 from toolwire.gateway.gateway_metrics import show_metrics
 from toolwire.gateway.model_lists import (
+    describe_model,
     gemini_model,
     gemini_models,
     list_models,
@@ -52,7 +53,7 @@ class Address(NamedTuple):
     @property
     def asks_model(self) -> bool:
         """True if requests are answered by a model; only these are shown by the inspector."""
-        return self.handle in (generate, generate_gemini, ollama_generate, create_response)
+        return self.handle in (generate, generate_gemini, ollama_chat, ollama_generate, create_response)
 
 
 def with_version(path: str) -> tuple[str, ...]:
@@ -78,16 +79,29 @@ async def generate_gemini(call: ClientCall) -> None:
             raise GatewayFailure(NOT_FOUND, f"there is no method {method or model!r:.100}")
 
 
+async def ollama_chat(call: ClientCall) -> None:
+    """Answer a request of Ollama's chat; one without messages only asks for the model to be loaded."""
+    body = await call.body()
+    if body.get("messages") == [] or "messages" not in body:
+        await _say_loaded(call, body, message={"role": "assistant", "content": ""})
+    else:
+        await call.answer(call.question(body))
+
+
 async def ollama_generate(call: ClientCall) -> None:
-    """Answer a request to complete a prompt; one without a prompt only asks whether the model is there."""
+    """Answer a request to complete a prompt; one without a prompt only asks for the model to be loaded."""
     body = await call.body()
     if body.get("prompt") or body.get("images"):
         await call.answer(call.question(body))
-        return
+    else:
+        await _say_loaded(call, body, response="")
+
+
+async def _say_loaded(call: ClientCall, body: Mapping[str, Any], **empty: Any) -> None:
     model = str(body.get("model") or "")
     call.model(model)
     now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
-    await call.send_json({"model": model, "created_at": now, "response": "", "done": True, "done_reason": "load"})
+    await call.send_json({"model": model, "created_at": now, **empty, "done": True, "done_reason": "load"})
 
 
 async def refuse_websocket(call: ClientCall) -> None:
@@ -119,7 +133,8 @@ ROUTES: tuple[Address, ...] = (
     Address(("/v1beta/models", "/v1/v1beta/models"), GEMINI, gemini_models, GET),
     Address(("/v1beta/models/{call:path}", "/v1/models/{call:path}", "/models/{call:path}"), GEMINI, generate_gemini),
     Address(("/v1beta/models/{model:path}",), GEMINI, gemini_model, GET),
-    Address(("/api/chat",), OLLAMA, generate),
+    Address(with_version("/models/{model:path}"), CHAT, describe_model, GET),
+    Address(("/api/chat",), OLLAMA, ollama_chat),
     Address(("/api/generate",), GENERATE, ollama_generate),
     Address(("/api/tags",), OLLAMA, ollama_tags, GET),
     Address(("/api/show",), OLLAMA, ollama_show),

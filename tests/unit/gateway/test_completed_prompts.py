@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from ollama import GenerateResponse
+from ollama import ChatResponse, GenerateResponse
 from tests.unit.gateway.gateway_calls import Scripted, gateway, run
 
 from toolwire import Client, ContentDelta, Finish, FinishReason
@@ -114,7 +114,14 @@ def test_the_settings_of_a_profile_are_in_a_prompt_of_ollama_too() -> None:
     assert transport.requests == [{**body, "options": {"temperature": 0.5}}]
 
 
-def test_a_request_without_a_prompt_asks_whether_the_model_is_there() -> None:
+@pytest.mark.parametrize("body", [{}, {"prompt": ""}, {"messages": []}], ids=["nothing", "prompt", "messages"])
+@pytest.mark.parametrize(
+    ("path", "kind", "member"),
+    [("/api/generate", GenerateResponse, "response"), ("/api/chat", ChatResponse, "message")],
+    ids=["generate", "chat"],
+)
+def test_an_empty_request_of_ollama_asks_for_the_model_alone(path: str, kind: Any, member: str, body: Any) -> None:
     upstream = Scripted()
-    got = run(gateway(upstream), "/api/generate", {"model": "m"})
-    assert GenerateResponse(**got.json).done_reason == "load" and upstream.questions == []
+    got = run(gateway(upstream), path, {"model": "m", **body})
+    assert kind(**got.json).done_reason == "load" and member in got.json
+    assert upstream.questions == []

@@ -354,6 +354,15 @@ def test_one_list_of_models_is_for_all_clients(path: str) -> None:
     got = run(gateway(Scripted(EVENTS)), path, method="GET").json
     assert [model["id"] for model in got["data"]] == ["m"]
     assert (got["first_id"], got["models"][0]["slug"]) == ("m", "m")
+    assert got["models"][0]["name"] == "models/m"  # Google's SDK for Python lists them here too
+
+
+@pytest.mark.parametrize("path", ["/v1/models/org/claude-5", "/models/org/claude-5", "/v1beta/models/org/claude-5"])
+def test_one_model_is_described_by_the_name_that_was_asked_for(path: str) -> None:
+    got = run(gateway(Scripted(EVENTS), context=4096), path, method="GET").json
+    assert (got["name"], got["inputTokenLimit"]) == ("models/org/claude-5", 4096)
+    if "beta" not in path:
+        assert (got["id"], got["object"], got["type"]) == ("org/claude-5", "model", "model")
 
 
 def test_gemini_and_ollama_list_models_in_their_own_form() -> None:

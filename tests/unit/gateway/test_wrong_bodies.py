@@ -117,6 +117,9 @@ def test_no_wrong_value_makes_the_gateway_fail(api: str, behind: str) -> None:
         found = []
         for wrong in spoiled({**body, **TURNS[api]}):
             got = await request(app, path, json.dumps(wrong).encode())
+            if api == "ollama" and wrong.get("messages", []) == []:  # it only asks for the model to be loaded
+                assert (got.status, got.json.get("done_reason")) in ((200, "load"), (404, None)), wrong
+                continue
             if got.status != 400 and not (got.status == 404 and "model" not in wrong):
                 found.append((got.status, wrong))
             assert b"sk-secret" not in got.body
