@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 from urllib.request import getproxies, proxy_bypass
 
 from toolwire.policy.hosts import Host
@@ -16,6 +16,10 @@ from toolwire.policy.hosts import Host
 LOOKUP_SECONDS = 30.0
 """Maximum time to look up a name, in seconds."""
 
+PORTS = {"https": 443, "http": 80}
+"""Ports of URLs that name none, by scheme."""
+
+_ResponseT = TypeVar("_ResponseT")
 Lookup = Callable[[str, int], Awaitable[list[str]]]
 """Returns the addresses of a name, for a port."""
 PRIVATE = Host("private")
@@ -58,7 +62,38 @@ async def public_addresses(
     return addresses
 
 
-def sent_to(request: Any, address: str) -> Any:
+async def send_to_public(
+    request: Any,
+    send: Callable[[Any], Awaitable[_ResponseT]],
+    unconnected: tuple[type[Exception], ...],
+    look_up: Lookup = look_up,
+    inside: Callable[[str], bool] = is_private,
+) -> _ResponseT:
+    """Send a request to the first address of its host that can be reached, if all of them are public.
+
+    Args:
+        request: a request of `httpx` or `httpx2`.
+        send: sends a request.
+        unconnected: the errors after which nothing was sent yet, so that the next address is tried.
+        look_up: returns the addresses of a name.
+        inside: returns whether a URL, whose host is an address, is private.
+
+    Raises:
+        OSError: the name cannot be looked up, or has no address.
+        UnicodeError: the name cannot be a host.
+        PrivateAddressError: one of its addresses is private.
+    """
+    url = request.url
+    missed: Exception = OSError(f"{url.host:.200} has no address")
+    for address in await public_addresses(url.host, url.port or PORTS.get(url.scheme, 80), look_up, inside):
+        try:
+            return await send(_sent_to(request, address))
+        except unconnected as error:
+            missed = error
+    raise missed
+
+
+def _sent_to(request: Any, address: str) -> Any:
     """Return a request of `httpx` or `httpx2` that goes to one address of its host; TLS still checks the name."""
     return type(request)(
         request.method,

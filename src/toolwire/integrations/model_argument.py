@@ -6,7 +6,7 @@ from toolwire._surface import wrong_type
 from toolwire.client.client import Client
 from toolwire.errors import ConfigurationError
 from toolwire.models.backends import Backend, Source, TextBackend, client_source
-from toolwire.models.named_models import as_backend
+from toolwire.models.named_models import as_backend, is_backend
 from toolwire.models.process_sources import TextFunction, Writer, function_source, local_source
 from toolwire.wire.format_registry import get_format
 
@@ -27,11 +27,10 @@ def backend_of(model: AnyModel, format: str) -> Backend:
         KeyError: there is no such provider, or no such format; the message suggests similar names.
         TypeError: `model` is something else.
     """
-    is_backend = hasattr(model, "format") and callable(getattr(model, "stream", None))
-    if is_backend and format:
+    if is_backend(model) and format:
         raise ConfigurationError("a backend has a format of its own, so format= has no effect: leave it out")
-    if not format and (is_backend or isinstance(model, Client | str)):
-        return as_backend(model, "model")  # type: ignore[arg-type]
+    if not format and (is_backend(model) or isinstance(model, Client | str)):
+        return as_backend(model, "model")
     if not format:
         raise ConfigurationError('name the wire format of a model of text, such as format="hermes"')
     get_format(format)  # a wrong name is an error here, not with the first request

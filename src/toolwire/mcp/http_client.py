@@ -18,8 +18,7 @@ from toolwire.client.public_addresses import (
     is_private,
     look_up,
     proxy_of,
-    public_addresses,
-    sent_to,
+    send_to_public,
 )
 from toolwire.mcp.servers import Launch
 
@@ -91,24 +90,18 @@ class PublicTransport(httpx2.AsyncBaseTransport):
         Raises:
             httpx2.RequestError: there is none, or the name has a private address.
         """
-        name, port = request.url.host, request.url.port or (443 if request.url.scheme == "https" else 80)
+        name = request.url.host
+        if name not in self._names:
+            self._names[name] = httpx2.AsyncHTTPTransport(verify=self._trusted)
+        send, unconnected = self._names[name].handle_async_request, (httpx2.ConnectError, httpx2.ConnectTimeout)
         try:
-            addresses = await public_addresses(name, port, self._look_up, self._inside)
+            return await send_to_public(request, send, unconnected, self._look_up, self._inside)
         except (OSError, UnicodeError) as error:  # a TimeoutError is an OSError
             raise httpx2.ConnectError(f"{name:.200} cannot be looked up: {error}", request=request) from error
         except PrivateAddressError as error:
             raise httpx2.UnsupportedProtocol(
                 f"{error}; private = true allows requests to it", request=request
             ) from error
-        if name not in self._names:
-            self._names[name] = httpx2.AsyncHTTPTransport(verify=self._trusted)
-        missed: httpx2.RequestError = httpx2.ConnectError(f"{name:.200} has no address", request=request)
-        for address in addresses:
-            try:
-                return await self._names[name].handle_async_request(sent_to(request, address))
-            except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:  # nothing was sent yet
-                missed = error
-        raise missed
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeGuard
 
 from toolwire._surface import wrong_type
 from toolwire.errors import ConfigurationError
@@ -31,14 +31,18 @@ def as_backend(model: Backend | Client | str | None, argument: str = "backend") 
     """
     if isinstance(model, str):
         return ApiBackend(_client(model, argument))
-    # A client streams too, so a backend is told apart by the format that it is asked to write.
-    if not isinstance(model, type) and hasattr(model, "format") and callable(getattr(model, "stream", None)):
-        return cast(Backend, model)
+    if is_backend(model):
+        return model
     from toolwire.client.client import Client
 
     if isinstance(model, Client):
         return ApiBackend(model)
     raise wrong_type(argument, model, f'a Backend, a Client, or text such as "{EXAMPLE}"')
+
+
+def is_backend(model: object) -> TypeGuard[Backend]:
+    """Return whether a model is a backend. A client streams too, but it has no format that it is asked to write."""
+    return not isinstance(model, type) and hasattr(model, "format") and callable(getattr(model, "stream", None))
 
 
 def _client(text: str, argument: str) -> Client:

@@ -10,7 +10,7 @@ import re
 import ssl
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from os import PathLike
 from typing import Any, TypedDict
 from urllib.parse import urlsplit
@@ -19,14 +19,7 @@ import httpx
 from typing_extensions import Unpack
 
 from toolwire._surface import check_number, check_type, wrong_type
-from toolwire.client.public_addresses import (
-    PrivateAddressError,
-    is_private,
-    look_up,
-    proxy_of,
-    public_addresses,
-    sent_to,
-)
+from toolwire.client.public_addresses import PrivateAddressError, is_private, look_up, proxy_of, send_to_public
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError
 from toolwire.openapi.api_document import ApiDocument, OperationSource, load_document
 from toolwire.openapi.operations import ApiRequest, Operation, operation_name, read_operation
@@ -235,14 +228,8 @@ class _Sender:
         # A client of the user's own, or a proxy, looks names up itself.
         if self._base_url or self._client is not None or proxy_of(url.scheme, url.host, url.port):
             return await client.send(request, stream=True, follow_redirects=False)
-        missed: httpx.RequestError = httpx.ConnectError("the name has no address", request=request)
-        port = url.port or (443 if url.scheme == "https" else 80)
-        for address in await public_addresses(url.host, port, look_up, is_private):
-            try:
-                return await client.send(sent_to(request, address), stream=True, follow_redirects=False)
-            except (httpx.ConnectError, httpx.ConnectTimeout) as error:  # nothing was sent yet
-                missed = error
-        raise missed
+        send = partial(client.send, stream=True, follow_redirects=False)
+        return await send_to_public(request, send, (httpx.ConnectError, httpx.ConnectTimeout), look_up, is_private)
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[httpx.AsyncClient]:

@@ -96,6 +96,10 @@ class AnswerShape:
         word = value.get(self._finish) if isinstance(value, Mapping) else None
         return word, {self._finish_path: {self._finish: word}}
 
+    def has_finish(self, members: Mapping[str, Mapping[str, Any]]) -> bool:
+        """Return whether members, by the paths of their objects, have a word for the finish reason."""
+        return self._finish in members.get(self._finish_path, ())
+
     def unread(self, answer: Mapping[str, Any]) -> dict[str, Json]:
         """Return the members that are not read, by the paths of their objects."""
         by_path: dict[str, Json] = {}

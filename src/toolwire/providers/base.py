@@ -33,6 +33,7 @@ from toolwire.providers.answer_losses import note_losses, put_answer_members
 from toolwire.providers.answer_shapes import AnswerShape, joined
 from toolwire.providers.cache_marks import MarkForm, with_marks
 from toolwire.providers.failure_kinds import INTERNAL, FailureKind
+from toolwire.providers.finish_reasons import has_failure_word
 from toolwire.providers.framing import Frame, Framing, ServerSentEvents, sse
 from toolwire.providers.identifiers import ANY, Alphabet, own_names
 from toolwire.providers.member_types import check_member_types, unreadable_reason
@@ -373,7 +374,7 @@ class ProviderApi(ABC):
         """
         check_type("response", response, ParsedResponse, "a ParsedResponse")
         wants_notes, notes = notes is not None, Notes() if notes is None else notes
-        if response.finish_reason is FinishReason.ERROR:
+        if response.finish_reason is FinishReason.ERROR and not has_failure_word(self.kind):
             notes.changed("finish_reason", f"{self.name} has no word for an answer that failed")
         for call in response.incomplete:
             where = f"call {call.id or call.name}"
@@ -442,18 +443,18 @@ class ProviderApi(ABC):
                 case OpaquePartReceived(part) if members := answer_members(part):
                     end.members = joined(end.members, members)
                 case ProblemFound(problem):
-                    if problem.kind == "provider_error":
-                        raise ProviderFailed(problem)
-                    notes.dropped(problem.kind, problem.message)
-                    end.problem = end.problem or problem.message
+                    end.add_problem(problem, notes)
                 case ContentDelta("") if event is not WAITING and not self.divides_text:
                     pass
                 case UsageCounted(usage):
                     end.usage = usage
                 case Finish(reason):
-                    end.reason = reason
+                    end.finish(reason, self.kind, self._answer)
                 case _:
+                    end.has_calls |= isinstance(event, CallStart)
                     yield event
+        if not end.is_finished:
+            end.finish(None, self.kind, self._answer)
 
     def _fit_event(self, event: Event) -> Event:
         match event:

@@ -116,3 +116,8 @@ def is_own_word(api: str, word: object, reason: FinishReason) -> bool:
 def write_reason(api: str, reason: FinishReason) -> str:
     """Return an API's word for a reason."""
     return WORDS[api][reason][0]
+
+
+def has_failure_word(api: str) -> bool:
+    """Return whether an API has a word for an answer that failed, and does not write it as a whole one."""
+    return write_reason(api, _ERROR) != write_reason(api, _STOP)

@@ -13,7 +13,9 @@ from typing import Any, Final, Protocol, TypedDict
 from toolwire.errors import DefinitionError
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event
 from toolwire.messages import FinishReason, Part, Problem, Usage
+from toolwire.providers.answer_shapes import AnswerShape
 from toolwire.providers.failure_kinds import INTERNAL, kind_of_status
+from toolwire.providers.finish_reasons import has_failure_word
 from toolwire.providers.framing import Frame, Framing
 from toolwire.providers.request import Notes
 from toolwire.providers.response_builder import ResponseBuilder
@@ -36,6 +38,9 @@ WAITING: Final[Event] = ContentDelta("")
 that an asynchronous caller gets control back instead of being asked for the next event."""
 
 
+_BROKEN_OFF = "the answer ended before it was whole"
+
+
 @dataclass(slots=True)
 class StreamEnd:
     """The totals of a stream that is being written, complete once its last event has been consumed.
@@ -43,12 +48,43 @@ class StreamEnd:
     Attributes:
         problem: the message of the first problem; "" for none.
         members: members of the answer that only this API has, by the paths of their objects.
+        has_calls: whether a call has begun.
+        is_finished: whether the finish reason is known.
     """
 
     reason: FinishReason = FinishReason.STOP
     usage: Usage | None = None
     problem: str = ""
     members: Mapping[str, Any] = field(default_factory=dict)
+    has_calls: bool = False
+    is_finished: bool = False
+    _breaks_off: bool = False
+
+    def add_problem(self, problem: Problem, notes: Notes) -> None:
+        """Note a problem of the answer.
+
+        Raises:
+            ProviderFailed: an error took the place of the rest.
+        """
+        if problem.kind == "provider_error":
+            raise ProviderFailed(problem)
+        notes.dropped(problem.kind, problem.message)
+        self.problem = self.problem or problem.message
+        self._breaks_off |= problem.kind == "truncated" and problem.index is None
+
+    def finish(self, reason: FinishReason | None, api: str, shape: AnswerShape) -> None:
+        """Set the finish reason; None: the events end without one.
+
+        Raises:
+            ProviderFailed: the answer failed, and this API has no word for that. Without an error, a client would take
+                an answer that broke off for a whole one.
+        """
+        self.is_finished = True
+        self._breaks_off |= reason is None
+        self.reason = FinishReason.ERROR if reason is None else reason
+        has_word = has_failure_word(api) or shape.has_finish(self.members)
+        if self.reason is FinishReason.ERROR and not has_word and (self._breaks_off or not self.has_calls):
+            raise ProviderFailed(Problem("provider_error", 0, "", self.problem or _BROKEN_OFF))
 
 
 def answer_id(parts: Sequence[Part]) -> str:

@@ -320,7 +320,8 @@ def test_interleaved_calls_become_consecutive_blocks() -> None:
     first, two = ToolCall("f", {"a": 1}, "1"), ToolCall("g", {"b": 2}, "2")
     stream = written(
         [CallStart(0, "f", "1"), CallStart(1, "g", "2"), ArgumentsDelta(0, '{"a":'), ArgumentsDelta(1, '{"b":'),
-         ArgumentsDelta(0, "1}"), ArgumentsDelta(1, "2}"), CallEnd(0, first, True), CallEnd(1, two, True)]
+         ArgumentsDelta(0, "1}"), ArgumentsDelta(1, "2}"), CallEnd(0, first, True), CallEnd(1, two, True),
+         Finish(FinishReason.TOOL_CALLS)]
     )  # fmt: skip
     assert blocks_of(stream) == [
         "message_start", "0:tool_use", "0+input_json_delta", "0+input_json_delta", "0.", "1:tool_use",

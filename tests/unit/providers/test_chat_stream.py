@@ -92,7 +92,9 @@ def test_arguments_behind_the_end_of_their_call_are_reported() -> None:
 
 
 def test_a_stream_ends_with_an_end_marker() -> None:
-    assert b"".join(tw.get_api("openai_chat").encode_stream([])).endswith(b"\n\ndata: [DONE]\n\n")
+    assert b"".join(tw.get_api("openai_chat").encode_stream([tw.Finish(tw.FinishReason.STOP)])).endswith(
+        b"\n\ndata: [DONE]\n\n"
+    )
 
 
 def test_a_whole_answer_in_place_of_a_stream_is_read() -> None:

@@ -405,7 +405,7 @@ def test_truncated_call_is_not_written() -> None:
     assert b"functionCall" not in chunks
     notes = Notes()
     assert "functionCall" not in json.dumps(API.encode_response(read, notes=notes))
-    assert [note.where for note in notes] == ["finish_reason", "call p1"]
+    assert [note.where for note in notes] == ["call p1"]
 
 
 def test_tool_names_are_restored() -> None:

@@ -15,7 +15,9 @@ from toolwire import (
     CallStart,
     ContentDelta,
     Event,
+    Finish,
     FinishReason,
+    Notes,
     ParsedResponse,
     Problem,
     ProblemFound,
@@ -232,3 +234,39 @@ def test_asynchronous_events_are_refused_where_others_are_expected() -> None:
 
     with pytest.raises(TypeError, match="encode_stream_async takes an asynchronous one, not async_generator"):
         list(get_api("openai_chat").encode_stream(events()))  # type: ignore[arg-type]
+
+
+BROKEN_OFF = ProblemFound(Problem("truncated", 0, "", "the stream broke off"))
+CUT: dict[str, list[Event]] = {
+    "broken off": [ContentDelta("I lo"), BROKEN_OFF, Finish(FinishReason.ERROR)],
+    "no finish": [ContentDelta("I lo")],
+    "nothing": [],
+    "failed": [ContentDelta("I lo"), Finish(FinishReason.ERROR)],
+    "broken off behind a call": [
+        CallStart(0, "add", "call_2"),
+        ArgumentsDelta(0, "{}"),
+        CallEnd(0, CALLS[1], True),
+        BROKEN_OFF,
+        Finish(FinishReason.ERROR),
+    ],
+}
+
+
+@pytest.mark.parametrize("notes", [None, Notes()], ids=["without notes", "with notes"])
+@pytest.mark.parametrize("events", CUT.values(), ids=CUT)
+@pytest.mark.parametrize("api", apis())
+def test_a_stream_that_is_not_whole_does_not_end_like_a_whole_one(
+    api: str, events: list[Event], notes: Notes | None
+) -> None:
+    decoder = get_api(api).stream_decoder()
+    data = b"".join(get_api(api).encode_stream(events, notes=notes))
+    response = collect([*decoder.feed(data), *decoder.finish()])
+    assert response.finish_reason is FinishReason.ERROR
+
+
+@pytest.mark.parametrize("api", apis())
+def test_a_whole_call_of_an_answer_that_failed_is_still_written(api: str) -> None:
+    failed = ParsedResponse(tool_calls=CALLS, finish_reason=FinishReason.ERROR)
+    decoder = get_api(api).stream_decoder()
+    response = collect([*decoder.feed(b"".join(get_api(api).encode_stream(replay(failed)))), *decoder.finish()])
+    assert [call.name for call in response.tool_calls] == ["look", "add"]
