@@ -137,6 +137,8 @@ class _Scope:
 
 
 _CONVERTED = (str, float)
+_LONG = 8
+"""Length above which a list is worth a look at the types of its items, before they are looked at one by one."""
 _UNCHANGED = frozenset({int, bool, type(None)})  # never coerced, whatever a schema says
 
 
@@ -297,7 +299,7 @@ class Shape:
                 fitted = shape._coerce(inner, read_json, depth + 1)
                 if fitted is not inner:
                     changes.append((name, fitted))
-        elif isinstance(value, list):
+        elif isinstance(value, list) and not (len(value) > _LONG and self._keeps_items(value)):
             for index, inner in enumerate(value):
                 if (kind := type(inner)) in _UNCHANGED:
                     continue
@@ -313,6 +315,11 @@ class Shape:
         for place, fitted in changes:
             changed[place] = fitted
         return changed
+
+    def _keeps_items(self, value: list[Any]) -> bool:
+        """Return whether no item changes, which the types of the items tell where they share one shape."""
+        self.item(0)  # finds out how many items have shapes of their own
+        return self._width == 0 and self.items._keeps.union(_UNCHANGED).issuperset(map(type, value))
 
     def _coerce_scalar(self, value: str | float, facts: Facts, read_json: ReadJson, depth: int) -> Any:
         if isinstance(value, float):

@@ -388,6 +388,13 @@ def test_text_is_read_by_the_schema(schema: Any, text: str, value: Any) -> None:
         ({"type": "array", "items": INTEGER}, ["1", 2, "x"], [1, 2, "x"]),
         ({"type": "array", "items": INTEGER}, '["1"]', [1]),
         ({"type": "array", "items": INTEGER}, "1", SAME),
+        # Long lists, which are looked at by the types of their items first.
+        ({"type": "array", "items": INTEGER}, [*range(20)], SAME),
+        ({"type": "array", "items": {"type": "string"}}, ["a"] * 20, SAME),
+        ({"type": "array", "items": INTEGER}, [*range(19), "19"], [*range(20)]),
+        ({"type": "array", "items": INTEGER}, [*range(19), 19.0], [*range(20)]),
+        ({"type": "array", "items": {"type": "array", "items": INTEGER}}, [[1]] * 19 + [["2"]], [[1]] * 19 + [[2]]),
+        ({"type": "array", "prefixItems": [INTEGER]}, ["1", *"a" * 19], [1, *"a" * 19]),
         ({"type": "array"}, "[" * 100_000, SAME),
         (
             {"type": "object", "properties": {"c": {"type": "object", "properties": {"tags": {"type": "array"}}}}},
