@@ -10,8 +10,7 @@ parses them.
 import argparse
 import asyncio
 
-from toolwire import Agent, RunFailed, Tier, reading_tools
-from toolwire.agent import AgentConfig, Budget
+from toolwire import Agent, AgentConfig, Budget, RunFailed, Tier, reading_tools
 from toolwire.models import TextBackend, local_source, open_model
 
 

@@ -9,6 +9,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
     __name__,
     {
         "agent.agent": "Agent",
+        "agent.budget": "Budget",
+        "agent.config": "AgentConfig",
         "agent.conversation_json": "dump_messages dump_session load_messages load_session",
         "builtin.run_command": "CommandSettings",
         "builtin.toolsets": "builtin_tools command_tools editing_tools ending_tools reading_tools",

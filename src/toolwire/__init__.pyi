@@ -1,6 +1,8 @@
 # Written by scripts/write_stubs.py from the table in __init__.py.
 
 from toolwire.agent.agent import Agent as Agent
+from toolwire.agent.budget import Budget as Budget
+from toolwire.agent.config import AgentConfig as AgentConfig
 from toolwire.agent.conversation_json import dump_messages as dump_messages
 from toolwire.agent.conversation_json import dump_session as dump_session
 from toolwire.agent.conversation_json import load_messages as load_messages
@@ -147,11 +149,13 @@ from toolwire.wire.syntax import WireFormat as WireFormat
 
 __all__ = [
     "Agent",
+    "AgentConfig",
     "AllowedRoots",
     "Approval",
     "ApprovalAnswer",
     "ArgumentsDelta",
     "BehaviorOptions",
+    "Budget",
     "BudgetLeft",
     "CallEnd",
     "CallEnvironment",

@@ -75,8 +75,8 @@ def _loaded(statement: str) -> set[str]:
 
 
 RUNNING = {
-    "Agent", "ApprovalAnswer", "AllowedRoots", "Approval", "Client", "CommandSettings", "Confirm", "Disclosure",
-    "Envelope",
+    "Agent", "AgentConfig", "ApprovalAnswer", "AllowedRoots", "Approval", "Budget", "Client",
+    "CommandSettings", "Confirm", "Disclosure", "Envelope",
     "EnvelopeDocument", "EnvelopeHeader", "EnvelopeSection", "ExecutorOptions", "Issue", "Outcome", "Together",
     "ToolExecutor", "ToolRegistry", "builtin_tools", "command_tools", "count_definitions", "editing_tools",
     "dump_messages", "dump_session", "ending_tools", "load_configuration", "load_messages", "load_session", "present",

@@ -248,7 +248,18 @@ def use(make: Callable[[], Any]) -> None:
             lambda: Agent(backend, executor=ToolExecutor(registry)),
             "executor must be a function that makes a ToolExecutor of a registry and `confirm`, not ToolExecutor",
         ),
-        (lambda: agent.run(3), "task must be text, or a list of text, images and files, not 3"),
+        (
+            lambda: agent.run(3),
+            "task must be text, or a list of text, images and files (attach(path) reads one), not 3",
+        ),
+        (
+            lambda: agent.run(["Look", Path("a.png")]),
+            "task must be text, or a list of text, images and files (attach(path) reads one), not list of PosixPath",
+        ),
+        (
+            lambda: agent.run(b"Look"),
+            "task must be text, or a list of text, images and files (attach(path) reads one), not bytes",
+        ),
         (lambda: agent.run("x", history=[{"role": "user"}]), "history must be a sequence of Message, not list of dict"),
         (lambda: agent.run("x", history="Hello."), "history must be a sequence of Message, not 'Hello.'"),
         (lambda: agent.run("x", session="new"), "session must be a Session or None, not 'new'"),
@@ -671,6 +682,10 @@ def test_a_misspelt_setting_gets_a_suggestion(make: Callable[[], Any], message: 
         (
             lambda: agent.run("x", instructions="y"),
             "run() has no argument 'instructions': it is a setting of the agent, AgentConfig(system=...)",
+        ),
+        (
+            lambda: agent.run("x", max_completion_tokens=9),
+            "run() has no argument 'max_completion_tokens': it is a setting of the model, settings={'max_tokens': ...}",
         ),
         (lambda: AgentConfig(instructions="x"), "AgentConfig() has no argument 'instructions'; did you mean system?"),
         (

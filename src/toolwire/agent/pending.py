@@ -125,7 +125,7 @@ class PendingApprovals:
         ids = [question.id for question in self.approvals]
         unknown, missing = sorted(set(map(str, decisions)) - set(ids)), [id for id in ids if id not in decisions]
         if unknown:
-            raise JournalError(f"no call with the id {', '.join(unknown)} waits for an approval: {', '.join(ids)} do")
+            raise JournalError(f"no call with the id {', '.join(unknown)} waits for an approval, only {', '.join(ids)}")
         if missing:
             raise JournalError(f"a decision about {', '.join(missing)} is missing")
         for id in ids:

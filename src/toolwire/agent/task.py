@@ -16,9 +16,13 @@ def task_message(task: Content) -> Message:
     Raises:
         TypeError: the task is neither text nor a list of text and parts, or the list is empty.
     """
-    parts = (task,) if isinstance(task, str) else tuple(task) if isinstance(task, Sequence) else ()
-    if not parts or not all(isinstance(part, _TASK_PARTS) for part in parts):
-        raise wrong_type("task", task, "text, or a list of text, images and files")
+    content: object = task
+    is_list = isinstance(content, Sequence) and not isinstance(content, bytes)
+    parts = (task,) if isinstance(task, str) else tuple(task) if is_list else ()
+    unknown = next(([part] for part in parts if not isinstance(part, _TASK_PARTS)), None)
+    if not parts or unknown is not None:
+        expected = "text, or a list of text, images and files (attach(path) reads one)"
+        raise wrong_type("task", task if unknown is None else unknown, expected)
     return Message("user", parts)
 
 

@@ -148,4 +148,4 @@ def _check_local(name: str) -> None:
     from toolwire.models.local.model_files import unknown_model
 
     if problem := unknown_model(name):
-        raise CliError(problem)
+        raise CliError(f"{problem}; a model behind an API needs --api or --base-url too")

@@ -48,7 +48,7 @@ def is_backend(model: object) -> TypeGuard[Backend]:
 def _client(text: str, argument: str) -> Client:
     provider, colon, name = text.partition(":")
     if not (provider and colon and name):
-        raise ConfigurationError(f'{argument} names a provider and a model, such as "{EXAMPLE}", not {text!r:.80}')
+        raise ConfigurationError(f'{argument} must name a provider and a model, such as "{EXAMPLE}", not {text!r:.80}')
     if provider == LOCAL:
         raise ConfigurationError(
             f"{text!r:.80} runs in this process, so it has to be loaded first: "

@@ -229,7 +229,9 @@ def test_decisions_name_each_pending_call() -> None:
     resumed = agent([])
     with pytest.raises(JournalError, match="a decision about delete-b is missing"):
         resumed.resume(pending, {"delete-a": True})
-    with pytest.raises(JournalError, match="no call with the id delete-c waits for an approval: delete-a, delete-b do"):
+    with pytest.raises(
+        JournalError, match="no call with the id delete-c waits for an approval, only delete-a, delete-b"
+    ):
         resumed.resume(pending, {"delete-a": True, "delete-b": True, "delete-c": True})
     with pytest.raises(TypeError, match="'delete-b'"):
         resumed.resume(pending, {"delete-a": True, "delete-b": "yes"})  # type: ignore[dict-item]

@@ -60,8 +60,8 @@ def test_groups_of_models_take_them_too() -> None:
     ("model", "error", "message"),
     [
         ("gpt-5-mini", ConfigurationError, "such as \"openai:gpt-5-mini\", not 'gpt-5-mini'"),
-        ("openai:", ConfigurationError, "names a provider and a model"),
-        (":gpt-5", ConfigurationError, "names a provider and a model"),
+        ("openai:", ConfigurationError, "must name a provider and a model"),
+        (":gpt-5", ConfigurationError, "must name a provider and a model"),
         ("opnai:gpt-5", KeyError, "did you mean openai"),
         (
             "local:1.5b",
