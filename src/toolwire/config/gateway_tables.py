@@ -12,7 +12,7 @@ context = 32768
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from typing import Annotated
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, Field
@@ -53,6 +53,8 @@ class GatewayModelTable(BaseModel, extra="forbid", frozen=True):
         fallback: profiles that are asked, in order, where none of these answers; by default those of the profile.
         calls_in_text: the wire format of calls that the model writes into its text; "auto" for any, "none" for none; by
             default as the model is known, and "auto" for an unknown one on a server of one's own.
+        constrain: "auto" or "required" to let an engine decode the calls of a model that writes them as text under a
+            grammar: of the provider "vllm", "sglang" or "llama_cpp", or in this process.
         context: the number of tokens that fit into the model.
         prices: the prices of its tokens, for keys that are limited in money; by default those that its provider
             publishes.
@@ -62,6 +64,7 @@ class GatewayModelTable(BaseModel, extra="forbid", frozen=True):
     shares: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
     fallback: tuple[str, ...] | None = None
     calls_in_text: str | None = None
+    constrain: Literal["auto", "required"] | None = None
     context: Annotated[int, Field(ge=1)] | None = None
     prices: PriceTable | None = None
 
