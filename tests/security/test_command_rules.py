@@ -181,7 +181,17 @@ def test_a_line_that_may_run_a_denied_command_unseen_asks(effect: Any, line: str
 
 
 @pytest.mark.parametrize(
-    "line", ["rm.exe a", "RM.EXE a", "cmd /c rm.bat a", "=rm a", ["C:\\bin\\rm.exe", "a"], ["C:/bin/rm.cmd", "a"]]
+    "line",
+    [
+        "rm.exe a",
+        "RM.EXE a",
+        "cmd /c rm.bat a",
+        "=rm a",
+        ["C:\\bin\\rm.exe", "a"],
+        ["C:/bin/rm.cmd", "a"],
+        r"C:\bin\rm.exe a",
+        r"cmd /c C:\bin\rm a",
+    ],
 )
 def test_a_denied_program_is_denied_as_windows_and_zsh_spell_it(line: Any) -> None:
     denying = Policy((Rule("deny", "execute_command", {"command": Command(("rm",))}),))

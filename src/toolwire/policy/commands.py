@@ -42,6 +42,7 @@ _EXPANDED = frozenset("$`{*?[~")
 _REDIRECTION = re.compile(r"[0-9]*[<>]")
 _SUFFIX = re.compile(r"\.(?:exe|com|bat|cmd|ps1)$")
 """Suffixes of programs on Windows."""
+_NAME_BEHIND_BACKSLASH = re.compile(r"\\(?=\w)")
 _VERSION = re.compile(r"[0-9.]+$")
 _SHORT = re.compile(r"-[A-Za-z0-9]+")
 _VALUED = re.compile(r"[-+][A-Za-z]*[oO]|--rcfile|--init-file")
@@ -239,6 +240,11 @@ class Command:
         for part in parts:
             words = _words(part)
             if (run and _is_unknown(words, _QUOTED.sub("", part))) or self._in_words(words, depth, read=True):
+                return True
+            # To a shell of Windows, a backslash separates the names of a path and quotes nothing.
+            if _NAME_BEHIND_BACKSLASH.search(part) and self._in_words(
+                _words(_NAME_BEHIND_BACKSLASH.sub("/", part)), depth, read=True
+            ):
                 return True
         return False
 
