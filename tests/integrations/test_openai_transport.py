@@ -152,10 +152,19 @@ def test_a_model_that_fails_in_the_middle_ends_the_stream_with_an_error() -> Non
         list(chunks)
 
 
-@pytest.mark.parametrize("answer", [None, 5, [b"bytes"], asyncio.Queue()], ids=["none", "number", "bytes", "object"])
-def test_what_is_not_text_is_an_error(answer: Any) -> None:
-    with pytest.raises(openai.InternalServerError, match="TypeError"):
-        client(lambda messages: answer).chat.completions.create(**QUESTION)
+@pytest.mark.parametrize(
+    "answer",
+    [None, 5, b"bytes", [b"bytes"], asyncio.Queue(), {"role": "assistant", "content": "Hello"}],
+    ids=["none", "number", "bytes", "pieces of bytes", "object", "message"],
+)
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+def test_what_is_not_text_is_an_error(answer: Any, is_async: bool) -> None:
+    async def answer_later(messages: Any) -> Any:
+        return answer
+
+    model = answer_later if is_async else lambda messages: answer
+    with pytest.raises(openai.InternalServerError, match="the answer must be text, or pieces of text, not"):
+        client(model).chat.completions.create(**QUESTION)
 
 
 def test_settings_that_a_function_does_not_take_are_named() -> None:

@@ -544,6 +544,13 @@ def test_a_wrong_type_is_named_with_its_argument(make: Callable[[], Any], messag
             "the body is not a request of openai_chat: messages cannot be read: 'role' is missing",
         ),
         (
+            lambda: api.decode_request(
+                {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": ""}}]}]}
+            ),
+            DefinitionError,
+            "the body is not a request of openai_chat: messages cannot be read: an empty ImagePart shows a model nothing",
+        ),
+        (
             lambda: api.decode_request({"model": "m"}),
             DefinitionError,
             "the body is not a request of openai_chat: 'messages' is missing",

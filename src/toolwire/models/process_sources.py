@@ -29,6 +29,7 @@ from toolwire.providers.file_parts import in_words
 from toolwire.providers.model_settings import ModelSettings, RequestAdditions
 from toolwire.providers.request import Notes
 
+_ANSWER = "text, or pieces of text"
 TextFunction = Callable[..., str | Iterable[str] | Awaitable[str] | AsyncIterable[str]]
 """A text model as a function: from messages, each a dict with `role` and `content`, to text, whole or in pieces.
 
@@ -154,6 +155,8 @@ def function_source(function: TextFunction) -> Source:
         answer = function(messages, **options)
         if isinstance(answer, Awaitable | AsyncIterable):
             raise TypeError("a function that returns something to await must be declared with async def")
+        if not isinstance(answer, Iterable) or isinstance(answer, Mapping | bytes):
+            raise wrong_type("the answer", answer, _ANSWER)
         for piece in (answer,) if isinstance(answer, str) else answer:
             yield _checked(piece)
 
@@ -180,8 +183,8 @@ class _AsyncSource:
             answer: Any = self._function(_as_dicts(messages, notes), **options)
             if isinstance(answer, Awaitable):
                 answer = await answer
-            if isinstance(answer, str):
-                yield ContentDelta(answer)
+            if not isinstance(answer, AsyncIterable):
+                yield ContentDelta(_checked(answer))
             else:
                 pieces = aiter(answer)
                 try:
@@ -196,7 +199,7 @@ class _AsyncSource:
 
 def _checked(piece: object) -> str:
     if not isinstance(piece, str):
-        raise wrong_type("the answer", piece, "text, or pieces of text")
+        raise wrong_type("the answer", piece, _ANSWER)
     return piece
 
 

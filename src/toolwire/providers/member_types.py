@@ -64,7 +64,9 @@ def unreadable_reason(read: Callable[[dict[str, Any]], object], body: dict[str, 
             read({**body, name: []})
         except (*UNREADABLE, DefinitionError):
             continue
-        detail = missing or f"a value has another type than the API documents ({error})"
+        # A part that refuses its own content says why.
+        refusal = str(error) if type(error) is ValueError else ""
+        detail = missing or refusal or f"a value has another type than the API documents ({error})"
         return f"{name} cannot be read: {detail}"
     return missing or f"{type(error).__name__} {error}"
 
