@@ -548,7 +548,7 @@ def test_a_wrong_type_is_named_with_its_argument(make: Callable[[], Any], messag
                 {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": ""}}]}]}
             ),
             DefinitionError,
-            "the body is not a request of openai_chat: messages cannot be read: an empty ImagePart shows a model nothing",
+            "the body is not a request of openai_chat: messages cannot be read: an empty ImagePart shows",
         ),
         (
             lambda: api.decode_request({"model": "m"}),

@@ -48,21 +48,24 @@ class _Binary(CamelCase):
 
     type: Literal["binary"]
     mime_type: str
-    data: str = ""
-    url: str = ""
-    filename: str = ""
+    data: str | None = None
+    url: str | None = None
+    filename: str | None = None
 
     def part(self) -> Part:
+        data, url = self.data or "", self.url or ""
         if self.mime_type.startswith("image/"):
-            return ImagePart(self.data, self.mime_type, self.url)
-        return FilePart(self.data, self.mime_type, self.url, self.filename)
+            return ImagePart(data, self.mime_type, url)
+        return FilePart(data, self.mime_type, url, self.filename or "")
 
 
 _Content = str | list[Annotated[_Text | _Media | _Binary, Field(discriminator="type")]]
 
 
 def _parts(content: _Content) -> tuple[Part, ...]:
-    return (TextPart(content),) if isinstance(content, str) else tuple(item.part() for item in content)
+    if isinstance(content, str):
+        return (TextPart(content),) if content else ()
+    return tuple(item.part() for item in content)
 
 
 class _Function(CamelCase):
@@ -139,8 +142,8 @@ def _result(message: _Tool, tool_name: str) -> ToolResult:
     text = "".join(part.text for part in parts if isinstance(part, TextPart))
     images = tuple(part for part in parts if isinstance(part, ImagePart))
     files = tuple(part for part in parts if isinstance(part, FilePart))
-    result = None if message.error else text
-    return ToolResult(message.tool_call_id, tool_name, result, message.error, images, files=files)
+    error = message.error or None
+    return ToolResult(message.tool_call_id, tool_name, None if error else text, error, images, files=files)
 
 
 def ag_ui_run(agent: Agent[Any] | AgentTeam[Any], body: Body, **options: Unpack[RunOptions]) -> AsyncGenerator[bytes]:

@@ -69,8 +69,9 @@ def run_request(
         request = kind.model_validate(body) if isinstance(body, Mapping) else kind.model_validate_json(body)
         messages = list(request.conversation())
     except ValidationError as error:
-        issue = error.errors(include_url=False)[0]
-        where = ".".join(map(str, issue["loc"]))
+        # Of content that is neither text nor a list of parts, the issue inside of a part says most.
+        issue = max(error.errors(include_url=False), key=lambda issue: len(issue["loc"]))
+        where = ".".join(str(step) for step in issue["loc"] if "[" not in str(step))  # names of unions are ours
         raise DefinitionError(f"the body is not {kind.title}: {where and where + ': '}{issue['msg']}") from None
     except ValueError as error:
         raise DefinitionError(f"a part of a message cannot be used: {error}") from error

@@ -58,7 +58,9 @@ class _UIPart(CamelCase):
             case "output-available":
                 return ToolResult(call.id, call.name, self.output)
             case "output-error":
-                return ToolResult(call.id, call.name, error=self.error_text)
+                return ToolResult(call.id, call.name, error=self.error_text or "The tool failed.")
+            case "output-denied":
+                return ToolResult(call.id, call.name, error="The user denied this call.")
         return None
 
 

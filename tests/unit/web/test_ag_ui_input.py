@@ -115,8 +115,12 @@ def test_images_and_files_are_parts_of_the_task(content: dict[str, Any], part: A
             {"mimeType": "application/pdf", "data": "JVBERg==", "filename": "a.pdf"},
             FilePart("JVBERg==", "application/pdf", name="a.pdf"),
         ),
+        (
+            {"mimeType": "application/pdf", "data": "JVBERg==", "url": None, "filename": None, "id": None},
+            FilePart("JVBERg==", "application/pdf"),
+        ),
     ],
-    ids=["image", "file"],
+    ids=["image", "file", "members that are null"],
 )
 def test_images_and_files_of_older_front_ends_are_read(content: dict[str, Any], part: Any) -> None:
     body = {"threadId": "t", "runId": "r", "messages": [user([{"type": "binary", **content}])]}
@@ -135,6 +139,12 @@ def test_a_result_may_contain_images() -> None:
         )
     )
     assert messages[2].parts == (ToolResult("c1", "draw", "a chart", images=(ImagePart("iVBORw0KGgo=", "image/png"),)),)
+
+
+def test_an_empty_error_is_none() -> None:
+    result = {"role": "tool", "toolCallId": "c1", "content": "3", "error": ""}
+    messages = asked(request(user("How much?"), assistant(None, ("c1", "stock", "{}")), result, user("So?")))
+    assert messages[2].parts == (ToolResult("c1", "stock", "3"),)
 
 
 def test_prompts_of_the_front_end_are_ignored() -> None:
@@ -165,17 +175,22 @@ def test_a_team_answers_too() -> None:
             "the body is not a run agent input: messages.0.user.content",
         ),
         (
+            {"threadId": "t", "runId": "r", "messages": [user([{"type": "binary", "mimeType": 5}])]},
+            "the body is not a run agent input: messages.0.user.content.0.binary.mimeType: Input should be a valid str",
+        ),
+        (
             {"threadId": "t", "runId": "r", "messages": [{"role": "boss", "content": "x"}]},
             "the body is not a run agent input: messages.0",
         ),
         (request(), "the last message of a run agent input must be the user's, and not empty"),
+        (request(user("")), "the last message of a run agent input must be the user's, and not empty"),
         (request(user("x"), assistant("y")), "the last message of a run agent input must be the user's, and not empty"),
         (
             request(user([{"type": "image", "source": {"type": "data", "value": "", "mimeType": "image/png"}}])),
             "a part of a message cannot be used: ",
         ),
     ],
-    ids=["JSON", "no messages", "content", "role", "empty", "answered", "image"],
+    ids=["JSON", "no messages", "content", "part", "role", "empty", "no text", "answered", "image"],
 )
 def test_a_request_that_cannot_be_read_is_refused_at_once(body: Any, message: str) -> None:
     with pytest.raises(DefinitionError) as caught:

@@ -75,6 +75,17 @@ def test_rounds_of_an_answer_are_told_apart() -> None:
     assert asked(json.dumps(body)) == expected
 
 
+@pytest.mark.parametrize(
+    ("result", "error"),
+    [({"state": "output-denied"}, "The user denied this call."), ({"state": "output-error"}, "The tool failed.")],
+    ids=["denied", "failed"],
+)
+def test_a_call_without_output_has_an_error(result: dict[str, Any], error: str) -> None:
+    call = {"type": "tool-stock", "toolCallId": "c1", "input": {"item": "tea"}, **result}
+    messages = asked(request(("user", [HELLO]), ("assistant", [call]), ("user", [HELLO])))
+    assert messages[2].parts == (ToolResult("c1", "stock", error=error),)
+
+
 def test_text_behind_a_result_is_another_answer() -> None:
     done = {"type": "tool-stock", "toolCallId": "c1", "state": "output-available", "input": {}, "output": 3}
     body = request(("user", [HELLO]), ("assistant", [done, {"type": "text", "text": "Three."}]), ("user", [HELLO]))
