@@ -96,7 +96,7 @@ AREAS = {
     ),
     "budget": Area(
         ("toolwire/agent/budget.py",),
-        ("tests/unit/agent/test_budget.py",),
+        ("tests/unit/agent/test_budget.py", "tests/unit/agent/test_answer_queue.py"),
     ),
 }
 """What is mutated by default; `*` does not go below a directory. A module belongs to the first area that names it, and

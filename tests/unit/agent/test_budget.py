@@ -7,7 +7,7 @@ import pytest
 
 from toolwire import Usage
 from toolwire.agent import Budget, Prices
-from toolwire.agent.budget import LAST_SECONDS, RunLimits, Spending
+from toolwire.agent.budget import LAST_SECONDS, MOST_TOKENS, RunLimits, Spending, is_believable
 from toolwire.execution.tool_context import BudgetLeft
 
 
@@ -190,3 +190,39 @@ def test_what_is_left_is_the_least_and_never_below_zero() -> None:
     clock.now += 10
     assert limits.left() == BudgetLeft(0, 0, 0, 0.0, 0.0)
     assert RunLimits(Budget(), None, clock).left() == BudgetLeft(20)
+
+
+@pytest.mark.parametrize(
+    ("usage", "believable"),
+    [
+        (None, False),
+        (Usage(0, 0), False),
+        (Usage(0, 0, cached_tokens=5), False),
+        (Usage(1, 0), True),
+        (Usage(0, 1), True),
+        (Usage(MOST_TOKENS, 0), True),
+        (Usage(MOST_TOKENS + 1, 0), False),
+        (Usage(5, -1), False),
+        (Usage(-1, 5), False),
+        (Usage(5, 5, cached_tokens=-1), False),
+        (Usage(5, 5, reasoning_tokens=MOST_TOKENS + 1), False),
+    ],
+)
+def test_usage_is_believed_if_it_is_neither_missing_nor_absurd(usage: Usage | None, believable: bool) -> None:
+    assert is_believable(usage) is believable
+
+
+@pytest.mark.parametrize(
+    ("own", "above", "reserves"),
+    [
+        (Budget(), Budget(), False),
+        (Budget(tokens=1), Budget(), True),
+        (Budget(money=1.0), Budget(), True),
+        (Budget(), Budget(tokens=1), True),
+        (Budget(seconds=1), Budget(calls=1), False),
+    ],
+)
+def test_a_run_reserves_room_if_it_or_a_run_above_limits_tokens_or_money(
+    own: Budget, above: Budget, reserves: bool
+) -> None:
+    assert RunLimits(own, RunLimits(above, None)).reserves is reserves

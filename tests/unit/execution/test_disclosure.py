@@ -220,3 +220,27 @@ def test_one_tool_may_be_asked_for() -> None:
 def test_a_registry_of_another_type_is_an_error() -> None:
     with pytest.raises(TypeError, match="registry must be a ToolRegistry"):
         Disclosure([], format="hermes")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="budget_tokens must be a number of tokens"):
+        Disclosure(many(), format="hermes", budget_tokens="5")  # type: ignore[arg-type]
+
+
+def test_tools_that_a_resumed_conversation_has_called_stay_disclosed() -> None:
+    disclosure = disclosed()
+    disclosure.keep(["read_photo", "gone", "read_photo", "list_issue"])
+    assert names(disclosure) == ["find_tools", "read_photo", "list_issue"]
+
+
+def test_the_tool_that_finds_takes_an_object_with_a_query() -> None:
+    parameters = disclosed().definition().parameters
+    assert (parameters["type"], parameters["required"]) == ("object", ["query"])
+    assert {name: schema["type"] for name, schema in parameters["properties"].items()} == {
+        "query": "string",
+        "limit": "integer",
+    }
+
+
+def test_a_word_of_the_name_counts_more_than_one_of_the_description() -> None:
+    schema = {"type": "object", "properties": {}}
+    named = ToolDefinition("convert", "Change one into another with rates of many banks.", schema)
+    described = ToolDefinition("change", "Convert one.", schema)
+    assert Index([described, named]).search("convert") == [named, described]

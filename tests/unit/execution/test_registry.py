@@ -6,8 +6,8 @@ from itertools import count
 import pytest
 
 import toolwire
-from toolwire import DefinitionError, Tier, ToolDefinition
-from toolwire.errors import UnknownTool
+from toolwire import DefinitionError, Tier, ToolContext, ToolDefinition
+from toolwire.errors import ConfigurationError, UnknownTool
 from toolwire.execution.registry import ToolRegistry
 
 
@@ -194,6 +194,39 @@ def test_a_full_name_is_one_tool() -> None:
         registry.register(other, name="send", server="mail")
     with pytest.raises(DefinitionError, match="must not contain a dot"):
         registry.register(other, name="c", server="a.b")
+    registry.register(other, name="send", server="post")
+    registry.register(other, name="read", server="mail")
+    assert len(registry) == 3
+
+
+def test_definitions_are_asked_for_by_a_tier() -> None:
+    with pytest.raises(TypeError, match="tier must be"):
+        ToolRegistry([read]).definitions(tier="walk")  # type: ignore[arg-type]
+
+
+class Shop:
+    """Dependencies of tools."""
+
+
+def price_of(context: ToolContext[Shop], item: str) -> str:
+    """Returns a price."""
+    return item
+
+
+def look_around(context: ToolContext[Shop | None]) -> str:
+    """Looks around."""
+    return ""
+
+
+def test_dependencies_are_checked_by_the_types_that_tools_name() -> None:
+    registry = ToolRegistry([read, price_of, look_around])
+    assert registry.needed_dependencies() == {"price_of": "Shop"}
+    registry.check_dependencies(Shop())
+    with pytest.raises(ConfigurationError, match="the tool price_of needs dependencies, Shop"):
+        registry.check_dependencies(None)
+    with pytest.raises(TypeError, match="deps must be of the type Shop"):
+        registry.check_dependencies("a shop")
+    ToolRegistry([read, look_around]).check_dependencies(None)
 
 
 def test_local_is_no_server_unless_one_is_called_so() -> None:

@@ -78,6 +78,12 @@ def test_precision_and_recall(half: str, tier: Tier) -> None:
         ("would you mind renaming it", RUN, "would you mind renaming"),
         ("I’d like you to remove the footer", RUN, "I’d like you to remove"),
         ("list the empty files and delete them", RUN, "delete"),
+        ("Where is it, delete the log", RUN, "delete"),
+        ("How do I delete a file then merge the two lists", RUN, "merge"),
+        ("test the code", RUN, "test"),
+        ("open files in src", CRAWL, ""),
+        ("Should I create an index on the email column?", CRAWL, ""),
+        ("nothing works here, the old config was to be deleted", RUN, "to be deleted"),
     ],
 )
 def test_what_decides(question: str, tier: Tier, phrase: str) -> None:
@@ -115,6 +121,10 @@ class TestGate:
 
     def test_the_least_is_there_unasked(self) -> None:
         assert TierGate(min_tier=WALK).begin("hello").tier is WALK
+
+    def test_the_least_is_a_tier(self) -> None:
+        with pytest.raises(TypeError, match="min_tier must be a Tier"):
+            TierGate(min_tier="walk")  # type: ignore[arg-type]
 
     def test_any_callable_detects(self) -> None:
         assert TierGate(lambda question: WALK).begin("delete it").tier is WALK

@@ -55,6 +55,7 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
         ("['curl', '-u', 'bob:hunter2']", "['curl', '-u', 'bob:[redacted]']"),
         ("['sshpass', '-p', 'hunter2']", "['sshpass', '-p', '[redacted]']"),
         ("mysql -uroot -phunter2 db", "mysql -uroot -p[redacted] db"),
+        ("mariadb -uroot -phunter2 db", "mariadb -uroot -p[redacted] db"),
         ("mysqldump -h db -p'hunter2' shop", "mysqldump -h db -p'[redacted]' shop"),
         ("sshpass -p hunter2 ssh x", "sshpass -p [redacted] ssh x"),
         ("sshpass -phunter2 ssh x", "sshpass -p[redacted] ssh x"),
