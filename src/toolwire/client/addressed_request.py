@@ -19,6 +19,14 @@ def base_of(endpoint: Endpoint, base_url: str) -> str:
     return base + endpoint.root if endpoint.root and base and not urlsplit(base).path else base
 
 
+def counted(endpoint: Endpoint, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of a request for a stream that reports its tokens: without them, a budget would count nothing."""
+    if not endpoint.counts_streams:
+        return dict(body)
+    options = body.get("stream_options")
+    return {**body, "stream_options": {"include_usage": True, **(options if isinstance(options, Mapping) else {})}}
+
+
 def addressed(endpoint: Endpoint, url: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> HttpRequest:
     """Return a request without its key.
 

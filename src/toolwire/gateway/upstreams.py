@@ -111,14 +111,13 @@ class ApiUpstream:
         passes_stream = is_same and question.stream and text_format is None
         try:
             backend_request = _BackendRequest(question, client.api.kind, text_format)
-            # A stream that is encoded again asks for token counts, which the client may not have asked for.
-            passes = passes_stream or (is_same and not question.stream)
             body = client.encode_request(
                 backend_request.request,
                 model=model,
                 stream=question.stream,
                 notes=question.notes,
-                body=question.body if passes else None,
+                body=question.body if is_same else None,
+                counts_tokens=not passes_stream,  # a client gets what it has asked for
             )
         except ToolwireError as error:
             raise GatewayFailure(INVALID, str(error)) from error

@@ -37,6 +37,22 @@ def test_an_answer_is_passed_on_if_its_text_contains_no_call() -> None:
 
 
 @pytest.mark.parametrize(
+    ("asked_for", "sent_on"),
+    [({}, {"include_usage": True}), (None, {"include_usage": True}), ({"include_usage": False, "a": 1}, None)],
+    ids=["nothing", "null", "no usage"],
+)
+def test_a_stream_that_is_encoded_again_is_asked_for_as_it_is_but_counted(asked_for: Any, sent_on: Any) -> None:
+    upstream, transport = backend(whole("It rains."), whole("It rains."))
+    path, body = asked("chat", stream=True)
+    body |= {"unheard_of": 1, "stream_options": asked_for}
+    run(gateway(upstream), path, body)
+    assert transport.requests == [{**body, "stream_options": sent_on or asked_for}]
+    del body["tools"]  # nothing can be called, so that the stream is passed on
+    run(gateway(upstream), path, body)
+    assert transport.requests[1] == body
+
+
+@pytest.mark.parametrize(
     ("text", "content"), [(CALL, ""), ("<think>hm</think>It rains.", "It rains.")], ids=["call", "reasoning"]
 )
 def test_an_answer_is_encoded_if_something_is_read_in_its_text(text: str, content: str) -> None:
