@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import re
 import zlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 import zstandard
+from tests.simulated_time import SimulatedTimeLoop
 from tests.unit.gateway.gateway_calls import CLIENTS, Scripted, answer_in, asked, error_of, gateway, run
 
 from toolwire import (
@@ -27,6 +31,8 @@ from toolwire.errors import ProviderError
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ProblemFound, UsageCounted
 from toolwire.gateway.access import Access
 from toolwire.gateway.failures import GatewayFailure
+from toolwire.gateway.questions import Answer, Question
+from toolwire.gateway.request_body import read_object
 from toolwire.gateway.upstreams import ApiUpstream
 from toolwire.messages import Problem
 from toolwire.providers.failure_kinds import INVALID, RATE_LIMIT, UNREACHABLE
@@ -107,6 +113,23 @@ def test_no_other_backend_is_asked_after_a_mistake_of_the_client_or_a_byte_of_an
     assert run(gateway(Scripted(opens=GatewayFailure(INVALID, "wrong")), spare), path, body).status == 400
     got = run(gateway(Scripted([ContentDelta("one")], ProviderError("cut")), spare), path, body)
     assert b"cut" in got.body
+    assert spare.questions == []
+
+
+def test_no_other_backend_is_asked_once_a_keep_alive_was_sent() -> None:
+    class Late(Scripted):
+        """A backend that refuses after a keep-alive has begun the stream."""
+
+        @asynccontextmanager
+        async def open(self, question: Question) -> AsyncIterator[Answer]:
+            await asyncio.sleep(15)
+            raise GatewayFailure(UNREACHABLE, "gone")
+            yield
+
+    spare = Scripted(EVENTS)
+    path, body = asked("messages", stream=True)
+    got = run(gateway(Late(), spare), path, body)
+    assert b"event: ping" in got.body and b"gone" in got.body
     assert spare.questions == []
 
 
@@ -264,6 +287,25 @@ def test_a_body_that_is_no_request_is_refused_in_the_form_of_the_api(api: str, b
     got = run(gateway(Scripted(EVENTS)), path, body)
     assert got.status == 400
     assert error_of(api, got.json)[1]
+
+
+def test_a_body_that_is_nested_too_deeply_is_refused() -> None:
+    body = b'{"model": "m", "messages": ' + b"[" * 300 + b"]" * 300 + b"}"
+    got = run(gateway(Scripted(EVENTS)), "/v1/chat/completions", body)
+    assert (got.status, got.json["error"]["message"]) == (400, "the body is nested too deeply")
+
+
+def test_a_body_that_does_not_arrive_in_time_is_refused() -> None:
+    async def receive() -> Any:
+        await asyncio.sleep(50)  # each piece comes in time, and all of them do not
+        return {"type": "http.request", "body": b" ", "more_body": True}
+
+    with (
+        asyncio.Runner(loop_factory=SimulatedTimeLoop) as runner,
+        pytest.raises(GatewayFailure, match="did not arrive within 60 seconds") as refused,
+    ):
+        runner.run(read_object(receive, {}))
+    assert refused.value.status == 408
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import asyncio
 import json
 import logging
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ from typing import Any
 import pytest
 from tests.unit.gateway.gateway_calls import CLIENTS, Got, Scripted, asked, request
 
-from toolwire import ContentDelta, Finish, FinishReason, Usage
+from toolwire import Client, ContentDelta, Finish, FinishReason, Usage
 from toolwire.agent.prices import Prices
 from toolwire.cli import run as run_command
+from toolwire.client.exchange import HttpAnswer, HttpRequest
 from toolwire.config.tables import load_configuration
 from toolwire.errors import ConfigurationError, ProviderError, StateError
 from toolwire.events import UsageCounted
@@ -26,7 +28,9 @@ from toolwire.gateway.app import Gateway
 from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.key_spending import KeySpending
 from toolwire.gateway.model_table import ModelTable, ServedModel
+from toolwire.gateway.questions import Upstream
 from toolwire.gateway.state_store import IN_MEMORY, StateStore, opened_store
+from toolwire.gateway.upstreams import ApiUpstream
 from toolwire.gateway.virtual_keys import VirtualKeys
 from toolwire.providers.failure_kinds import UNREACHABLE
 
@@ -66,7 +70,7 @@ def test_allowances_are_read_and_written_alike() -> None:
 
 def with_gateway(
     work: Callable[[Callable[..., Awaitable[Got]], VirtualKeys, StateStore], Awaitable[Any]],
-    upstream: Scripted | None = None,
+    upstream: Upstream | None = None,
     **options: Any,
 ) -> Any:
     """Return the result of work with a function that asks a gateway with virtual keys."""
@@ -183,7 +187,7 @@ def test_an_answer_is_charged_with_what_the_backend_reports(stream: bool) -> Non
     with_gateway(work, prices=Prices(2.0, 5.0))
 
 
-def used_tokens(upstream: Scripted, **asking: Any) -> tuple[Got, float]:
+def used_tokens(upstream: Upstream, **asking: Any) -> tuple[Got, float]:
     """Return an answer, and the tokens that it is charged with."""
 
     async def work(ask: Any, keys: VirtualKeys, store: StateStore) -> Any:
@@ -216,6 +220,25 @@ def test_an_answer_that_breaks_is_charged_with_what_arrived() -> None:
     got, used = used_tokens(broken, stream=True)
     assert b"cut off" in got.body
     assert 100 <= used <= 400
+
+
+def test_a_stream_that_is_passed_on_and_breaks_is_charged_with_what_arrived() -> None:
+    class Breaking:
+        """A server whose stream breaks off behind pieces of a text."""
+
+        @asynccontextmanager
+        async def open(self, sent: HttpRequest) -> AsyncIterator[HttpAnswer]:
+            async def pieces() -> AsyncIterator[bytes]:
+                for _ in range(20):
+                    yield b'data: {"id": "c", "choices": [{"index": 0, "delta": {"content": "word word "}}]}\n\n'
+                raise ProviderError("cut off")
+
+            yield HttpAnswer(200, {"content-type": "text/event-stream"}, pieces())
+
+    client = Client("openai_compatible", "m", base_url="http://b", transport=Breaking())
+    got, used = used_tokens(ApiUpstream(client, calls_in_text="none"), stream=True)
+    assert b"word word " in got.body and b"cut off" in got.body
+    assert 50 <= used <= 200
 
 
 def test_a_client_that_leaves_is_charged_with_what_arrived() -> None:
