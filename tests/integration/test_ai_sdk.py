@@ -19,11 +19,11 @@ from tests.integration.npm_packages import installed
 from tests.integration.servers import Answer, Asked, serving
 
 import toolwire
-from toolwire import ArgumentsDelta, CallStart, ContentDelta, Finish, FinishReason, ParsedResponse, ToolCall
+from toolwire import ArgumentsDelta, CallStart, ContentDelta, Finish, FinishReason, Message, ParsedResponse, ToolCall
 from toolwire.agent import Agent
 from toolwire.messages import ReasoningPart, TextPart
 from toolwire.testing import ScriptedBackend
-from toolwire.web import VERCEL_HEADERS, vercel_stream
+from toolwire.web import VERCEL_HEADERS, vercel_run, vercel_stream
 
 pytestmark = pytest.mark.npm
 PACKAGE = "ai@6.0.326"
@@ -72,6 +72,20 @@ def shown(program: Path, agent: Agent[str]) -> dict[str, Any]:
     return read
 
 
+def continued(program: Path, agent: Agent[str], *earlier: dict[str, Any]) -> dict[str, Any]:
+    """Return the message that a page gets for a question after earlier messages, from a server that uses them."""
+
+    async def body(request: bytes) -> bytes:
+        return b"".join([piece async for piece in vercel_run(agent, request)])
+
+    with serving(lambda asked: Answer(asyncio.run(body(asked.body)), content_type="text/event-stream")) as url:
+        command = ["node", os.fspath(program), f"{url}/chat", "How much tea?", json.dumps(earlier)]
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert finished.returncode == 0, finished.stderr
+    message: dict[str, Any] = json.loads(finished.stdout)["message"]
+    return message
+
+
 def parts(message: dict[str, Any]) -> list[tuple[Any, ...]]:
     """Return the parts of a message in short."""
     return [
@@ -95,6 +109,21 @@ def test_a_run_with_calls_becomes_one_message(program: Path) -> None:
         ("step-start",),
         ("text", "done", "12 boxes."),
     ]
+
+
+def test_the_messages_of_the_page_are_the_history_of_the_next_run(program: Path) -> None:
+    model = ScriptedBackend([calling("tea", "salt"), "12 boxes.", "As I said."])
+    agent = Agent(model, [stock])
+    question = {"id": "q", "role": "user", "parts": [{"type": "text", "text": "How much tea?"}]}
+    continued(program, agent, question, continued(program, agent))
+    calls = tuple(ToolCall("stock", {"item": item}, f"call_{item}") for item in ("tea", "salt"))
+    assert model.requests[2].messages == (
+        Message("user", "How much tea?"),
+        Message("assistant", (TextPart("I look."), *calls)),
+        model.requests[1].messages[-1],  # the results, as the first run has them
+        Message("assistant", "12 boxes."),
+        Message("user", "How much tea?"),
+    )
 
 
 def test_a_call_that_waits_for_an_approval_is_a_part_of_the_message(program: Path) -> None:

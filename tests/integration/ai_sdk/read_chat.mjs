@@ -1,11 +1,12 @@
-// Ask a server as `useChat` does, and print the message that the page would show, as JSON. Usage: read_chat.mjs URL TEXT
+// Ask a server as `useChat` does, and print the message that the page would show, as JSON.
+// Usage: read_chat.mjs URL TEXT [MESSAGES]; MESSAGES is JSON, the messages that the page shows already.
 import { DefaultChatTransport, readUIMessageStream } from "ai";
 
-const [api, text] = process.argv.slice(2);
+const [api, text, earlier = "[]"] = process.argv.slice(2);
 const question = { id: "question", role: "user", parts: [{ type: "text", text }] };
 const stream = await new DefaultChatTransport({ api }).sendMessages({
   chatId: "chat",
-  messages: [question],
+  messages: [...JSON.parse(earlier), question],
   trigger: "submit-message",
 });
 const chunks = [];
