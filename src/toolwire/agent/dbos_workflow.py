@@ -299,7 +299,8 @@ class Driver:
 
 def recorded_end(record: str, agent: Agent[Any] | None) -> RunEnded:
     """Return the recorded end of a run, with its output if the agent is in this process."""
-    return with_output(from_json(RunEnded, record), None if agent is None else agent.output)
+    end = from_json(RunEnded, record)
+    return end if agent is None else with_output(end, agent.output)
 
 
 _driver: Driver | None = None

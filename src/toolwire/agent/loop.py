@@ -26,6 +26,7 @@ from toolwire.agent.prices import check_prices
 from toolwire.agent.recovery import REPEATED, Breaker, Fault, Repeats, advice, call_fault, faults_of
 from toolwire.agent.run_context import AgentParts, RunContext, RunOptions
 from toolwire.agent.run_events import (
+    GOOD_ENDS,
     AgentChanged,
     ApprovalRequested,
     CorrectionAdded,
@@ -464,6 +465,7 @@ class Run:
     ) -> RunEnded:
         limits = self._context.limits
         spending = limits.spending
+        text = answer if self._context.output is None and reason in GOOD_ENDS else None
         return RunEnded(
             reason,
             answer,
@@ -474,7 +476,7 @@ class Run:
             spending.total_usage,
             spending.total_money,
             limits.seconds,
-            None if output is None else output.value,
+            text if output is None else output.value,
             pending,
             self._context.config.name,
             self._has_result,

@@ -182,10 +182,12 @@ def with_output(end: RunEnded, type: OutputType[Any] | None) -> RunEnded:
 
     Args:
         end: the end without output.
-        type: the agent's output type, or None. If it has changed since, and the text is not of that type any more,
-            there is no output.
+        type: the agent's output type; None for text. If it has changed since, and the text is not of that type any
+            more, there is no output.
     """
-    if type is None or end.reason != "answered":
+    if type is None:
+        return replace(end, output=end.answer) if end.good else end
+    if end.reason != "answered":
         return end
     try:
         return replace(end, output=type.read_text(end.answer))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from toolwire.agent.codec import RECORDED
 from toolwire.agent.pending import PendingApprovals
@@ -33,6 +33,8 @@ EndReason = Literal[
     "pending",  # calls wait for an approval
 ]
 """The reason why a run ended."""
+GOOD_ENDS: Final[Collection[EndReason]] = ("answered", "finished")
+"""Reasons for which a run ends when the task is completed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +240,8 @@ class RunEnded:
         usage: tokens of all answers, as far as they were reported.
         money: cost of the answers, by the prices in the budget.
         seconds: duration of the run.
-        output: the validated value of the agent's output type; None without one, or if the run ended without a value.
+        output: what `Agent.ask` returns: the validated value of the agent's output type, or the answer of an agent
+            without one; None if the run ended without it.
         pending: what waits for an approval, to be resumed with `Agent.resume`; None for another reason than "pending".
         agent: name of the agent that worked at the end; another one than at the beginning after a hand-off.
         has_result: whether a call of a tool succeeded, which is what `require_tool_call` requires. A tool that ends the
@@ -266,7 +269,7 @@ class RunEnded:
         There may be an `answer` even if it did not: the one for which the model is asked when a budget is used up, or
         when it repeats the same calls.
         """
-        return self.reason in ("answered", "finished")
+        return self.reason in GOOD_ENDS
 
     def _repr_html_(self) -> str:
         """Return the run as a table for notebooks: its messages, calls with their results, and what it used."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -37,6 +37,7 @@ from toolwire import (
 )
 from toolwire.agent import AgentConfig, AgentEvent, AgentTeam, Budget, Member, PartialOutput, RunEnded, ToolFinished
 from toolwire.agent.loop import TOO_EARLY
+from toolwire.agent.output import with_output
 from toolwire.models import ApiBackend
 from toolwire.testing import ScriptedBackend, ScriptedTransport
 
@@ -289,11 +290,30 @@ def test_types(mode: str, kind: Any, data: Any, value: Any) -> None:
     assert (end.reason, end.output) == ("answered", value)
 
 
+def test_output_of_text_is_the_answer_of_a_run_that_has_one() -> None:
+    @tool(ends_turn=True)
+    def done(text: str) -> str:
+        """End."""
+        return text
+
+    finishing = ParsedResponse(tool_calls=(ToolCall("done", {"text": "yes"}, "1"),))
+    ended = Agent(ScriptedBackend([finishing]), [done]).run_to_end_sync("Well?")
+    assert (ended.reason, ended.output) == ("finished", "yes")
+    cut = Agent(ScriptedBackend([ParsedResponse("Be", finish_reason=FinishReason.LENGTH)])).run_to_end_sync("Well?")
+    assert (cut.reason, cut.answer, cut.output) == ("length", "Be", None)
+
+
+def test_recorded_end_has_the_output_of_its_agent() -> None:
+    recorded = replace(Agent(ScriptedBackend(["Bern."])).run_to_end_sync("?"), output=None)
+    assert with_output(recorded, None).output == "Bern."
+    assert with_output(replace(recorded, reason="length"), None).output is None
+
+
 def test_text_is_the_default() -> None:
     for output_type in (None, str):
         agent, backend = agent_of(["Bern."], output_type)
         end = end_of(agent)
-        assert (end.answer, end.output) == ("Bern.", None)
+        assert (end.answer, end.output) == ("Bern.", "Bern.")
         assert agent.output is None
         assert backend.requests[0].output is None
     assert ask(agent_of(["Bern."], str)[0], "Which city?") == "Bern."
