@@ -667,6 +667,17 @@ def test_server_that_is_only_compatible_gets_reasoning_and_max_tokens() -> None:
     assert not notes
 
 
+def test_server_that_is_only_compatible_gets_no_settings_of_the_service_of_openai() -> None:
+    body = {"model": "glm", "input": "Rain?", "temperature": 0.5, "service_tier": "flex", "metadata": {"a": "b"}}
+    request = tw.get_api("openai_responses").decode_request(body)
+    for name, own in (("openai_compatible", False), ("openai_chat", True)):
+        notes = Notes()
+        encoded = tw.get_api(name).encode_request(request, notes=notes)
+        assert encoded["temperature"] == 0.5
+        assert ({"service_tier", "metadata"} <= encoded.keys()) is own
+        assert [note.where for note in notes] == ([] if own else ["service_tier", "metadata"])
+
+
 OWN_TYPES = {"openai_chat": True, "azure": True, "azure_deployments": True}
 """APIs whose types have tools with text input and choices of several tools."""
 
