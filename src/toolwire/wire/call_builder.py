@@ -312,9 +312,11 @@ class CallBuilder:
         if self.refusal:
             raise Unreadable(self.refusal)
         # Run without them, the tool would do something else than the model wrote.
-        takes_arguments = bool(self.members) and not self.has_arguments and bool(self.shape.property_names)
-        if takes_arguments and (lost := lost_argument(self.members)):
-            raise Unreadable(f"{lost[:60]!r} is not a parameter of {self.name!r}, and there are no arguments")
+        if self.members and not self.arguments and (parameters := self.shape.property_names):
+            if declared := lost_argument({key: self.members[key] for key in parameters if key in self.members}):
+                raise Unreadable(f"{declared[:60]!r} is beside the arguments of {self.name!r}, which are empty")
+            if not self.has_arguments and (lost := lost_argument(self.members)):
+                raise Unreadable(f"{lost[:60]!r} is not a parameter of {self.name!r}, and there are no arguments")
         if self._object_open:
             self.json_delta("}")
         elif not self._text_written:

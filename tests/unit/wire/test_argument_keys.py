@@ -60,6 +60,19 @@ def test_call_does_not_run_without_what_may_be_its_arguments(members: str, forma
 
 @pytest.mark.parametrize(
     "members",
+    ['"arguments": {}, "query": "a"', '"query": "a", "arguments": {}', '"arguments": null, "query": "a"'],
+)
+@pytest.mark.parametrize("repair", ["safe", "none"])
+def test_call_with_its_arguments_beside_an_empty_object_does_not_run(members: str, repair: Any) -> None:
+    for text in (CALL % f'{{"name": "search", {members}}}', CALL % f'{{{members}, "name": "search"}}'):
+        for size in (1, 7, 1000):
+            read = parsed(text, size, format="hermes", tools=TOOLS, repair=repair)
+            assert (read.tool_calls, read.content) == ((), text)
+            assert "'query' is beside the arguments of 'search', which are empty" in read.problems[0].message
+
+
+@pytest.mark.parametrize(
+    "members",
     ['"thought": "I look."', '"why": ""', '"why": null', '"why": {}', '"type": "other"', '"a": 1, "arguments": {}'],
 )
 def test_members_that_cannot_be_arguments_are_only_reported(members: str) -> None:
