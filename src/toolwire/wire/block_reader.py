@@ -229,20 +229,27 @@ class BlockReader(ABC):
         assert self.call is not None
         return self.call
 
+    def name_error(self, name: str) -> str:
+        """Return why a name cannot be that of a tool, or ""."""
+        if name in self.state.options.tools:
+            return ""
+        if not self.marked:
+            return f"{name[:60]!r} is not a known tool"
+        if name and not any(map(str.isalnum, name)):  # such as the dots that prose writes in place of a call
+            return f"{name[:60]!r} is not a name"
+        if _HAS_ARGUMENTS.search(name) and (name in self.state.wire.pseudo or not self.state.known_tool(name)):
+            return f"{name[:60]!r} is not a name, but has arguments in it"
+        return ""
+
     def set_name(self, call: CallBuilder, name: str) -> None:
         """Set the name of the call, which was just read."""
-        if name not in self.state.options.tools:
-            if not self.marked:
-                raise Unreadable(f"{name[:60]!r} is not a known tool")
-            if name and not any(map(str.isalnum, name)):  # such as the dots that prose writes in place of a call
-                raise Unreadable(f"{name[:60]!r} is not a name")
-            if name not in self.state.wire.pseudo and (tool := self.state.known_tool(name)):
-                call.record_repair("name_resolved", "")
-                name = tool
-            elif _HAS_ARGUMENTS.search(name):
-                raise Unreadable(f"{name[:60]!r} is not a name, but has arguments in it")
+        if error := self.name_error(name):
+            raise Unreadable(error)
         if name in self.state.wire.pseudo:
             call.silence()
+        elif name not in self.state.options.tools and (tool := self.state.known_tool(name)):
+            call.record_repair("name_resolved", "")
+            name = tool
         call.set_name(name)
 
     def announce(self, call: CallBuilder) -> None:

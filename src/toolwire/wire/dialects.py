@@ -376,16 +376,20 @@ class CallScanner(ExpressionScanner):
         """Return the calls that the expression is, each with its dialect and its text; none if it is not a call.
 
         Args:
-            text: the text of calls that have none of their own.
+            text: the text of all calls, if one of them has none of its own or was written with escapes.
             name: the known tool's name before the expression, which has to be an object then; "" if there is none.
         """
         value = self.value
         if not self.done or (name and not isinstance(value, dict)):
             return []
         dialect, calls = read_expression(NamedObject(name, value) if name else value, self._tools)
+        calls = calls or []
+        have_texts = all(call.text and call.text in text for call in calls)
         return [
-            replace(call, repairs=(*self.repairs, *call.repairs), text=call.text or text, dialect=dialect)
-            for call in calls or ()
+            replace(
+                call, repairs=(*self.repairs, *call.repairs), text=call.text if have_texts else text, dialect=dialect
+            )
+            for call in calls
         ]
 
     def on_key(self, key: str) -> bool:

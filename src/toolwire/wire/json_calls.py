@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -291,12 +291,12 @@ def _whole_call(reader: BlockReader, call: CallBuilder, node: JsonCall) -> Gener
 
     This is only faster: reading the object part by part gives the same call.
     """
-    # Deltas have the white space of the text, a repair that is not allowed is an error at its own place, and a probe
-    # that competes announces its call at the name.
+    # Deltas have the white space of the text, what is not allowed is an error at its own place, and a probe that
+    # competes announces its call at the name.
     state = reader.state
     if state.options.deltas or state.competing or node.keyed or not (reader.marked and call.may_repair):
         return False
-    leaf = WholeObject(state.fast, partial(_is_plain_call, node))
+    leaf = WholeObject(state.fast, partial(_is_plain_call, node, reader.name_error))
     if not reader.is_done_here(leaf):
         yield leaf
     members: dict[str, Any] | None = leaf.value
@@ -310,15 +310,17 @@ def _whole_call(reader: BlockReader, call: CallBuilder, node: JsonCall) -> Gener
     return True
 
 
-def _is_plain_call(node: JsonCall, members: dict[str, Any]) -> bool:
-    """Return whether an object has a name, arguments and nothing else."""
+def _is_plain_call(node: JsonCall, name_error: Callable[[str], str], members: dict[str, Any]) -> bool:
+    """Return whether an object has the name of a tool, arguments and nothing else."""
     if len(members) != 2:
         return False
     first, second = members
     name, args = (first, second) if first in node.name else (second, first)
     if name not in node.name or args not in node.args or args in node.name:
         return False
-    return isinstance(members[name], str) and bool(members[name]) and isinstance(members[args], dict)
+    written = members[name]
+    is_name = isinstance(written, str) and bool(written) and not name_error(written)
+    return is_name and isinstance(members[args], dict)
 
 
 def _object(reader: BlockReader, call: CallBuilder, node: JsonCall) -> Control:

@@ -130,7 +130,8 @@ def _elements(reader: BlockReader, node: Elements, other_calls: KnownTags) -> Co
             if (yield from _element(arguments, element, other_calls)):
                 break
     except EndOfText:
-        arguments.put_values()
+        if call.index >= 0:
+            arguments.put_values()
         raise
     if call.index < 0:
         raise Unreadable(f"the tool has no parameter {last[:60]!r}")

@@ -49,6 +49,8 @@ _MOST = 100
 """Maximum number of calls that are reported of one message; thousands would help nobody."""
 _MARKUP = 5000
 """Number of characters between two parts of a message: markers, and white space before them."""
+_AHEAD = 64
+"""Number of characters by which the place of a piece of a message is found."""
 _TAG_NAME = r"[A-Za-z_][-\w.:]{0,255}"
 _TAG = re.compile(
     rf"<(?:(?P<alone>{_TAG_NAME})\s[^<>]{{0,400}}=[^<>]{{0,400}}/>"
@@ -107,14 +109,32 @@ def text_of(event: Event) -> str:
 def _located(text: str, events: Iterable[Event]) -> Iterator[tuple[int, Event]]:
     """Yield each event with the position of its text; between two of them there may be markers."""
     pos = 0
-    for event in events:
+    listed = list(events)
+    for index, event in enumerate(listed):
         part = text_of(event)
-        at = text.find(part, pos, pos + len(part) + _MARKUP)
+        # A short piece may be found in a marker before it, which the text behind the piece excludes.
+        ahead = _ahead(listed, index) if len(part) < _AHEAD else part
+        at = text.find(ahead, pos, pos + len(ahead) + _MARKUP)
+        if at < 0 and ahead != part:  # a marker is in the text behind
+            at = text.find(part, pos, pos + len(part) + _MARKUP)
         if at >= 0:  # else several calls have one text
             yield at, event
             pos = at + len(part)
         else:
             yield pos, event
+
+
+def _ahead(events: Sequence[Event], index: int) -> str:
+    """Return the text of an event, and more text of the same kind that follows it."""
+    kind = type(events[index])
+    pieces, size = [text_of(events[index])], len(text_of(events[index]))
+    while kind in (ContentDelta, ReasoningDelta) and size < _AHEAD and (index := index + 1) < len(events):
+        if isinstance(events[index], kind):
+            pieces.append(text_of(events[index]))
+            size += len(pieces[-1])
+        elif text_of(events[index]):
+            break
+    return "".join(pieces)[:_AHEAD] if len(pieces) > 1 else pieces[0]
 
 
 # -- the search ----------------------------------------------------------------------------------------------------

@@ -222,3 +222,15 @@ def test_a_bracket_too_many_is_a_repair(body: str, repairs: tuple[str, ...], mor
     response = check_chunking(f"<tool_call>{body}</tool_call>{more}", format="hermes", tools=TOOLS).response
     assert [(call.arguments, call.repairs) for call in response.tool_calls] == [({"a": 1}, repairs)]
     assert response.content == more
+
+
+@pytest.mark.parametrize("name", ["g<parameter>h", "...", "g(a=1)", "g,"])
+@pytest.mark.parametrize("format", ["hermes", "longcat", "minimax_json", "auto"])
+def test_what_is_not_a_name_is_refused_at_its_place_however_the_text_arrives(name: str, format: str) -> None:
+    text = '<tool_call>{"name": "NAME", "arguments": {"a": 1}}</tool_call>'.replace("NAME", name)
+    if format in ("longcat", "minimax_json"):
+        opener = {"longcat": "longcat_tool_call", "minimax_json": "tool_calls"}[format]
+        text = text.replace("tool_call>", f"{opener}>")
+    response = check_chunking(text, format=format, tools=TOOLS, fallback="none").response
+    assert response.tool_calls == ()
+    assert [problem.kind for problem in response.problems] == ["malformed"]

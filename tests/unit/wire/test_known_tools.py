@@ -709,3 +709,9 @@ def test_tokens_in_brackets_may_be_around_calls_of_any_dialect(text: str) -> Non
 @pytest.mark.parametrize("text", ["[TOOL_CALLS] is a token of Mistral.", "[TOOL_RESULTS] search(query='a')", "[TOOL"])
 def test_other_text_in_or_behind_brackets_is_not_a_call(text: str) -> None:
     assert (read(text).tool_calls, read(text).content) == ((), text)
+
+
+def test_calls_in_strings_with_escapes_have_the_text_of_all() -> None:
+    text = r"""['search(query=\'a\')', "get_time()"]"""
+    calls = read_calls(text, 100)
+    assert [(call.name, call.raw) for call in calls] == [("search", text), ("get_time", text)]

@@ -297,3 +297,9 @@ def test_a_long_first_word_does_not_wait_for_its_end() -> None:
     parser.feed("<ping>")
     events = [event for letter in "x" * 300 for event in parser.feed(letter)]
     assert "".join(event.text for event in events if isinstance(event, toolwire.ContentDelta)).startswith("<ping>x")
+
+
+def test_an_element_that_is_no_parameter_emits_nothing_of_a_call_that_does_not_begin() -> None:
+    text = "<read_file><unknown>a</unknown>"
+    response = check_chunking(text, format="auto", tools=TOOLS).response
+    assert (response.tool_calls, response.incomplete, response.content) == ((), (), text)

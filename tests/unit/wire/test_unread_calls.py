@@ -290,3 +290,15 @@ def test_names_before_arguments_without_an_end_are_searched_in_linear_time(
     text = "I say " + unit * 2000
     kinds(text)
     assert scanned < 20 * len(text)
+
+
+@pytest.mark.parametrize("marker", ["</think>", "<think>hm</think>"])
+def test_a_problem_is_not_in_the_marker_before_its_call(marker: str) -> None:
+    text = (
+        marker + "<tool_call>\n<function=find_hotel>\n<parameter=place>\nOslo\n</parameter>\n</function>\n</tool_call>"
+    )
+    for pieces in ([text], list(text), [text[:-1], text[-1]]):
+        parser = toolwire.StreamParser(format="deepseek_v3", tools=TOOLS, fallback="whole_message")
+        events = [event for piece in pieces for event in parser.feed(piece)]
+        response = toolwire.collect([*events, *parser.finish()])
+        assert [(problem.kind, problem.position) for problem in response.problems] == [("call_in_prose", len(marker))]
