@@ -58,6 +58,7 @@ AREAS = {
         (
             *("tests/unit/policy", "tests/property/test_policy.py", "tests/mission/test_asked.py"),
             *("tests/security/test_approval.py", "tests/security/test_command_rules.py"),
+            "tests/unit/test_wrong_types.py",
         ),
     ),
     "runtime": Area(
@@ -72,6 +73,7 @@ AREAS = {
         (
             *("tests/unit/execution", "tests/mission/test_asked.py", "tests/mission/test_defaults.py"),
             *("tests/security/test_calls.py", "tests/security/test_execution.py"),
+            "tests/unit/test_wrong_types.py",
         ),
     ),
     "schema": Area(
@@ -92,7 +94,7 @@ AREAS = {
     ),
     "providers": Area(
         ("toolwire/providers/*.py",),
-        ("tests/unit/providers", "tests/conformance/test_recorded.py"),
+        ("tests/unit/providers", "tests/conformance/test_recorded.py", "tests/unit/test_wrong_types.py"),
     ),
     "budget": Area(
         ("toolwire/agent/budget.py",),
