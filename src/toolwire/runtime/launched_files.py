@@ -28,6 +28,8 @@ _INTERPRETER = re.compile(
     r"(?:python|pypy|node|deno|bun|tsx|ruby|perl|php|lua|bash|dash|zsh|ksh|sh|pwsh|powershell)[\d.]*(?:\.exe)?",
     re.IGNORECASE,
 )
+_MODULE = re.compile(r"-[bBdEiIOPqRsSuvVx]*m(.*)", re.DOTALL)
+"""Python's option for a module, perhaps behind others in one word and before its value."""
 _ENTRIES = ("", ".py", "__init__.py", "__main__.py", "package.json", "index.js", "index.mjs", "index.cjs", "index.ts")
 """Files that run if an interpreter is given a file, a module or a folder: suffixes of its name, and files inside."""
 _BUILD_FILES = {
@@ -98,7 +100,9 @@ def _interpreted(argv: Sequence[str], folders: Sequence[str]) -> Iterator[str]:
     for argument, following in zip(argv, (*argv[1:], ""), strict=True):
         yield from (os.path.join(folders[0], name) for name in _BUILD_FILES.get(PurePath(argument).name, ()))
         names = [argument] if follows_interpreter and not argument.startswith("-") else []
-        names += [os.path.join(*following.split("."))] if argument == "-m" and following.strip(".") else []
+        option = _MODULE.fullmatch(argument)
+        module = (option[1] or following) if option is not None else ""
+        names += [os.path.join(*module.split("."))] if module.strip(".") else []
         files = [
             file
             for name in names
