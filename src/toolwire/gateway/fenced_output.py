@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from toolwire.events import ContentDelta, Event, Finish, ProblemFound, UsageCounted
 
 # The repetitions have bounds, so that little text waits for what follows it.
-_OPENING = re.compile(r"\s{0,40}```\w{0,20}[ \t]{0,20}\n")
-_PART_OF_OPENING = re.compile(r"\s{0,40}(?:`{0,2}|```\w{0,20}[ \t]{0,20})")
+_OPENING = re.compile(r"\s{0,40}```\w{0,20}[ \t\r]{0,20}\n")
+_PART_OF_OPENING = re.compile(r"\s{0,40}(?:`{0,2}|```\w{0,20}[ \t\r]{0,20})")
 _CLOSING = re.compile(r"\s*```\s*")
 _PART_OF_CLOSING = re.compile(r"\s{0,8}(?:(?<!`)`{1,3}\s{0,40})?\Z")
 

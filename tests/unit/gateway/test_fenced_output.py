@@ -22,6 +22,7 @@ def content(pieces: list[str], *last: Event) -> str:
 TEXTS = {
     "json fence": (f'{FENCE}json\n{{"a": "`b`"}}\n{FENCE}', '{"a": "`b`"}'),
     "fence": (f" \n{FENCE}\n[1]\n{FENCE}\n\n", "[1]"),
+    "line ends of Windows": (f"{FENCE}json\r\n[1]\r\n{FENCE}\r\n", "[1]"),
     "no closing fence": (f"{FENCE}json\n[1]\n", "[1]\n"),
     "no fence": ('{"a": 1}', '{"a": 1}'),
     "two backticks": ("``x``", "``x``"),
