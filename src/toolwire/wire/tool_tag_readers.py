@@ -159,7 +159,7 @@ def _element(arguments: ElementArguments, element: tuple[str, dict[str, str], bo
         call.record_unescaped(leaf.bare)
     text = pieces.take()
     if missing and (damaged := damaged_closer(text, f"</{key}>")):
-        raise Unreadable(f"the parameter {key[:60]!r} ends with {damaged[:60]!r}, a tag that is not written right")
+        raise Unreadable(f"the parameter {key[:60]!r} ends with {damaged[:60]!r}, and not with '</{key[:60]}>'")
     if stream:
         call.close_string(key, text)
     else:

@@ -81,6 +81,10 @@ HISTORIES = {
         (Message("assistant", (OpaquePart({"type": "web_search_call", "id": "w"}, "openai_responses"),)),),
         True,
     ),
+    "image that the model made": (
+        (Message("assistant", (OpaquePart({"inlineData": {"mimeType": "image/png", "data": "iVBORw=="}}, "gemini"),)),),
+        False,
+    ),
     "cited page": ((Message("assistant", ("Pay.", CitationPart((CitedSource("https://example.org"),)))),), True),
     "none": ((), False),
     "name that the model made up": (run(call_of("lok"), "Sorry.").messages, False),
