@@ -61,9 +61,9 @@ _NEGATES = re.compile(
       | no\s(?:debes?|deb[ae]mos|llam\w+|us\w+|ejecut\w+|invo\w+|es|se) | non(?!-) | mai | nessun\w* | niet | nooit
       | geen | nigdy | inte | aldrig | ikke | aldri | не | нельзя | никогда | нет | değil | asla | không | đừng
       | tidak | jangan
-      | لا | لن | لم | ليس | नहीं | मत
+      | لا | لن | لم | ليس | मत
     )\b
-    | 不(?!同|过|過|错|錯|仅|僅|但|断|斷) | 没有 | 沒有 | 无需 | 無需 | 勿 | ません | ない | 않 | 못 | \b안\s
+    | नहीं | 不(?!同|过|過|错|錯|仅|僅|但|断|斷) | 没有 | 沒有 | 无需 | 無需 | 勿 | ません | ない | 않 | 못 | \b안\s
     """,
     re.IGNORECASE | re.VERBOSE,
 )

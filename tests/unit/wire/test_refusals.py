@@ -122,6 +122,19 @@ DECLINES_ELSEWHERE = [
     *("Ik kan dit helaas.", "Ik zal dat zeker niet doen.", "Nie mogę tego zrobić.", "Niestety brakuje daty."),
     *("Я не могу этого сделать.", "К сожалению, даты нет.", "我不能调用这个工具。", "抱歉。", "无法完成。", "對不起。"),
     *("それはできません。", "申し訳ございません。", "그 작업은 할 수 없습니다.", "죄송합니다."),
+    *(f"Ich {verb} das hier nicht tun." for verb in ("kann", "werde", "darf", "möchte")),
+    *(f"Hier {verb} ich das nicht tun." for verb in ("kann", "werde", "darf", "möchte")),
+    *(f"Je ne {verb} rien faire." for verb in ("peux", "vais", "dois", "veux")),
+    *(f"No {verb} hacerlo." for verb in ("puedo", "podemos", "voy a", "vamos a", "debo", "quiero")),
+    *(f"Não {verb} fazer isso." for verb in ("posso", "vou", "devo", "consigo")),
+    *(f"Non {verb} farlo." for verb in ("posso", "devo", "voglio")),
+    *(f"Ik {verb} dat hier niet doen." for verb in ("kan", "zal", "mag", "wil")),
+    *("Nie będę tego robić.", "Malheureusement, cela manque.", "Desafortunadamente falta.", "Desculpe, isso falta."),
+    *("Przepraszam, brakuje daty.", "Извините, даты мало.", "对不起。", "結果は確認できない。", "それはいたしません。"),
+    *(f"Я не {verb} этого делать." for verb in ("могу", "можем", "буду", "будем", "стану")),
+    *(f"我{verb}调用。" for verb in ("不能", "不会", "不會", "无法", "無法", "没办法", "沒辦法")),
+    *(f"我不能{verb}。" for verb in "调調使执執提帮幫做完查回直"),
+    "그렇게 하지 않겠습니다.",
 ]
 """Texts in other languages than English of which each has a sign of a refusal."""
 NEGATED = [
@@ -138,6 +151,16 @@ NEGATED = [
         "{} को मत चलाओ।",
     ),
     *("Please do not write {} here.", "You should never simply write {}.", "Continue without {}.", "Avoid `{}`."),
+    *(
+        f"Tu no {verb} {{}}."
+        for verb in ("debes", "debe", "debemos", "debamos", "llames", "uses", "ejecutes", "invoques")
+    ),
+    *("No es {}.", "Jamás {}.", "Ninguna llamada de {}.", "Ningún {}.", "Nunca {}.", "Não há {}.", "Nenhuma {}."),
+    *("Niemals {}.", "Aucune {}.", "Aucun {}.", "Mai {}.", "Nessuna {}.", "Nooit {}.", "Geen {}.", "Nigdy {}."),
+    *("Aldrig {}.", "Aldri {}.", "Нельзя {}.", "Никогда {}.", "Нет {}.", "Asla {}.", "Không {}.", "Tidak {}."),
+    *("Jangan {}.", "لن {}.", "لم {}.", "ليس {}.", "नहीं {}.", "没有{}。", "沒有{}。", "無需{}。", "勿{}。"),
+    *("{} は要らない。", "{} 못 해요.", "{} 안 해요."),
+    "This won't {}.",
 ]
 """Sentences in which a negation is about a call."""
 SHOWN_AS_CODE = [
@@ -156,6 +179,13 @@ SHOWN_AS_CODE = [
         "<observation>{}</observation>",
         "[TOOL_RESULTS] {} [/TOOL_RESULTS]",
     ),
+    *(f"{word} {{}}" for word in ("class", "func", "fn", "import")),
+    *("~~{} once~~", "~~Then {}~~", "{} ⇒ 5"),
+    *(
+        f"<{name}>5 {{}}"
+        for name in ("function_result", "call_output", "tool_use_result", "tool_call_response", "tool_output")
+    ),
+    *("<tool_result:1>5 {}", "<tool_result7>5 {}", "Thought: a\nObservation: 5 {}", "observation: {}"),
     *("{} -> 5", "`{}` → 5", "{} => 5", "{} == 5", "{}  # => 5"),
 ]
 """Code in which a call is defined, commented out, struck out or shown with its result."""
@@ -175,7 +205,9 @@ MEANT = [
         "<observation>5</observation> {}",
         "<|tool_response_start|>5<|tool_response_end|>{}",
     ),
-    *("<|tool_response>5<tool_response|>{}", "[TOOL_RESULTS]5[/TOOL_RESULTS]{}"),
+    *("<|tool_response>5<tool_response|>{}", "[TOOL_RESULTS]5[/TOOL_RESULTS]{}", "<tool_output>5</tool_output>{}"),
+    *(f"不{sign}，{{}}" for sign in "同过過错錯仅僅但断斷"),
+    *("没有了。{}", "没有了！{}", "没有了？{}", "لا؟ {}", "नहीं। {}", "My observation: {}"),
 ]
 """Texts with a call in which nothing is about the call."""
 
