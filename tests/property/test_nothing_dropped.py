@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.property import texts
 from tests.property.nodes import names
+from tests.property.test_dialects import CALLS, TOOLS, WRITERS, Call
 
 import toolwire
 from toolwire.messages import ParsedResponse
@@ -40,19 +42,59 @@ def _kept(response: ParsedResponse) -> Iterator[str]:
         yield problem.raw
 
 
+def _lines(arguments: dict[str, Any], template: str, between: str = "") -> str:
+    return between.join(template.format(key, json.dumps(value, ensure_ascii=False)) for key, value in arguments.items())
+
+
+OTHER_WRITERS: dict[str, Callable[[Call], str]] = {
+    "thought_beside": lambda call: json.dumps({"thought": "I look.", "tool": call[0], "args": call[1]}),
+    "misspelled_key": lambda call: json.dumps({"name": call[0], "argumentz": call[1]}),
+    "yaml": lambda call: f"name: {call[0]}\narguments:\n{_lines(call[1], '  {}: {}', chr(10))}",
+    "command": lambda call: f"/{call[0]} {_lines(call[1], '{}={}', ' ')}",
+    "attributes": lambda call: f'<use name="{call[0]}" {_lines(call[1], "{}={}", " ")}/>',
+    "elements_below": lambda call: f"{call[0]}\n{_lines(call[1], '<{0}>{1}</{0}>', chr(10))}",
+    "headings": lambda call: f"Action: {call[0]}\nAction Input: {json.dumps(call[1])}",
+    "result_of_another_format": lambda call: f"[TOOL_RESULTS]{json.dumps({'name': call[0], 'arguments': call[1]})}",
+}
+"""How models write a call in no format and no dialect, or where it is not one."""
+
+
+def _insert(text: str, place: int, added: str) -> str:
+    """Insert at a place where something is written between two parts, rather than in the middle of a word."""
+    places = [at for at, character in enumerate(text) if not character.isalnum()] or [0]
+    at = places[place % len(places)]
+    return text[: at + 1] + added + text[at + 1 :]
+
+
+def _check_kept(text: str, **options: Any) -> None:
+    response = toolwire.parse(text, **options)
+    kept = list(_kept(response))
+    for word in (KEY, VALUE):
+        assert any(word in part for part in kept), f"{word!r} is lost: {text!r} {response!r}"
+
+
 @pytest.mark.parametrize("name", names())
 def test_no_added_word_is_dropped(name: str) -> None:
     @given(texts.messages(name), st.integers(0, 2000), st.sampled_from(ADDED), st.booleans(), st.booleans())
     def check(text: str, place: int, added: str, repair: bool, known: bool) -> None:
-        # At a place where something is written between two parts, rather than in the middle of a word.
-        places = [at for at, character in enumerate(text) if not character.isalnum()] or [0]
-        at = places[place % len(places)]
-        whole = text[: at + 1] + added + text[at + 1 :]
-        response = toolwire.parse(
-            whole, format=name, tools=texts.TOOLS if known else (), repair="safe" if repair else "none"
-        )
-        kept = list(_kept(response))
-        for word in (KEY, VALUE):
-            assert any(word in part for part in kept), f"{word!r} is lost: {whole!r} {response!r}"
+        whole = _insert(text, place, added)
+        _check_kept(whole, format=name, tools=texts.TOOLS if known else (), repair="safe" if repair else "none")
 
     check()
+
+
+@pytest.mark.parametrize("writer", [*WRITERS, *OTHER_WRITERS])
+@given(
+    calls=CALLS,
+    around=st.sampled_from(("{}", "```json\n{}\n```", "I look:\n{}\nDone.")),
+    place=st.integers(0, 2000),
+    added=st.sampled_from(ADDED),
+    name=st.sampled_from(("auto", "hermes", "pythonic")),
+    fallback=st.sampled_from(("whole_message", "embedded")),
+)
+def test_no_added_word_is_dropped_from_a_call_without_markers(
+    writer: str, calls: list[Call], around: str, place: int, added: str, name: str, fallback: str
+) -> None:
+    write_one = OTHER_WRITERS.get(writer)
+    written = "\n".join(map(write_one, calls)) if write_one else WRITERS[writer](calls, "\n")
+    _check_kept(_insert(around.format(written), place, added), format=name, fallback=fallback, tools=TOOLS)

@@ -53,11 +53,10 @@ def closing_tags(name: str) -> MarkerSet:
     if closing != written:
         return marker_set(frozenset({f"<{closing}>"}), nocase=True)
     singular = written.strip(_PIPES).removesuffix("s")
-    names = (singular, f"{singular}s")
-    # A tag may have white space behind its name, and the sign behind it makes no difference to what is hidden.
-    tags = frozenset(f"</{name}" for name in names)
+    # The plural, white space or the sign behind the name makes no difference to what is hidden.
+    tags = frozenset({f"</{singular}"})
     if written[0] in _PIPES:
-        tags |= _NEXT_TURN.union(*({f"<{name}|>", f"<|/{name}"} for name in names))
+        tags |= _NEXT_TURN | {f"<|/{singular}", f"<{singular}|>", f"<{singular}s|>"}
     return marker_set(tags, nocase=True)
 
 

@@ -206,6 +206,7 @@ MEANT = [
         "<|tool_response_start|>5<|tool_response_end|>{}",
     ),
     *("<|tool_response>5<tool_response|>{}", "[TOOL_RESULTS]5[/TOOL_RESULTS]{}", "<tool_output>5</tool_output>{}"),
+    *('<tool_result id="1"/>{}', "<tool_result/> {}"),
     *(f"不{sign}，{{}}" for sign in "同过過错錯仅僅但断斷"),
     *("没有了。{}", "没有了！{}", "没有了？{}", "لا؟ {}", "नहीं। {}", "My observation: {}"),
 ]

@@ -171,6 +171,29 @@ def test_prose_may_mention_a_token(opener: str, closer: str, format: str) -> Non
     assert read(CALL + opener, format).problems == ()
 
 
+@pytest.mark.parametrize(
+    ("opener", "closer"),
+    [
+        *(
+            ("<|tool_result|>", "<TOOL_RESULTS|>"),
+            ("<|tool_results|>", "<tool_result|>"),
+            ("<|tool_result|>", "</tool_results|>"),
+        ),
+        *(
+            ("<|kickstart_tool_result|>", "</kickstart_tool_result>"),
+            ("<|tool_result_starter|>", "<tool_result_starter|>"),
+        ),
+    ],
+)
+def test_a_token_may_be_closed_in_another_spelling(opener: str, closer: str) -> None:
+    assert len(read(f"{opener}a{CALL}{closer}{CALL}", "hermes").tool_calls) == 1
+
+
+@pytest.mark.parametrize("closer", ["<|assistant|>", "<tool_result|>", "<|/tool_result|>"])
+def test_an_element_is_not_closed_as_a_token_is(closer: str) -> None:
+    assert read(f"<tool_result>{CALL}{closer}{CALL}", "hermes").tool_calls == ()
+
+
 def test_the_last_of_several_tokens_at_the_end_of_a_turn_decides() -> None:
     assert read(f"So.<|im_end|><|tool_response>\n{CALL}", "hermes").tool_calls == ()
     assert len(read(f"So.<|tool_response><|im_end|>\n{CALL}", "hermes").tool_calls) == 1
