@@ -199,6 +199,39 @@ def test_a_full_name_is_one_tool() -> None:
     assert len(registry) == 3
 
 
+@pytest.mark.parametrize("state", ["hidden", "disabled"])
+def test_no_suggestion_betrays_a_tool_that_is_hidden_or_disabled(state: str) -> None:
+    registry = ToolRegistry([read])
+    registry.register(other, name="wipe_disk", hidden=state == "hidden")
+    if state == "disabled":
+        registry.enable("wipe_disk", enabled=False)
+    with pytest.raises(UnknownTool, match="no tool 'wipe_disc'") as refused:
+        registry.lookup("wipe_disc")
+    assert "wipe_disk" not in str(refused.value)
+
+
+def test_names_are_known_without_calling_a_function_that_describes() -> None:
+    described: list[str] = []
+
+    def describe() -> str:
+        described.append("called")
+        return "Reads."
+
+    registry = ToolRegistry()
+    registry.register(read, description=describe)
+    assert [tool.name for tool in registry.known()] == ["read"]
+    assert not described
+    assert registry.lookup("read").definition.description == "Reads."
+
+
+def test_servers_that_a_model_made_up_are_not_remembered() -> None:
+    registry = ToolRegistry()
+    registry.register(read, server="files")
+    for server in ("local", "files", "local"):
+        assert registry.lookup("read", server).run is read
+    assert {server for server, _ in registry._ready} == {"files"}
+
+
 def test_definitions_are_asked_for_by_a_tier() -> None:
     with pytest.raises(TypeError, match="tier must be"):
         ToolRegistry([read]).definitions(tier="walk")  # type: ignore[arg-type]
