@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Generic
@@ -136,10 +136,6 @@ class AgentTeam(Generic[_OutputT_co]):
         # All of them are checked before the coordinator is changed by the first.
         for member in members:
             self._check(coordinator, member, member.agent.config.name, "a member")
-            if member.agent.defers and not coordinator.defers:
-                raise ConfigurationError(
-                    f'{member.agent.config.name} has confirm="defer", so its coordinator needs it too'
-                )
         for handoff in handoffs:
             self._check(coordinator, handoff, handoff.tool, "a hand-off")
             if handoff.agent.config.name == coordinator.config.name:
@@ -147,25 +143,21 @@ class AgentTeam(Generic[_OutputT_co]):
                     "an agent cannot hand over to its own name: give one of them another AgentConfig(name=...)",
                     tool=handoff.tool,
                 )
+        tools: list[tuple[ToolDefinition, Callable[..., Any]]] = []
+        tools += [(_member_tool(member), member.work) for member in members]
+        tools += [(_handoff_tool(handoff), handoff.accept) for handoff in handoffs]
+        for index, (definition, run) in enumerate(tools):
+            try:
+                # Idempotent: a member's calls are recorded one by one, so one that was stopped continues where it was.
+                coordinator.registry.register(definition, run=run, idempotent=True)
+            except DefinitionError:
+                for earlier, _ in tools[:index]:
+                    coordinator.registry.remove(earlier.name)
+                raise
+        coordinator.members |= {member.agent.config.name: member.agent for member in members}
+        coordinator.handoffs |= {handoff.tool: handoff.agent for handoff in handoffs}
         self.coordinator = coordinator
         self.members = tuple(members)
-        for member in members:
-            name = member.agent.config.name
-            schema = {
-                "type": "object",
-                "properties": {"task": {"type": "string", "description": "What to do, with all that has to be known."}},
-                "required": ["task"],
-                "additionalProperties": False,
-            }
-            definition = ToolDefinition(name, member.description, schema, tier=member.tier)
-            # Idempotent: its own calls are recorded one by one, so a member that was stopped continues where it was.
-            coordinator.registry.register(definition, run=member.work, idempotent=True)
-            coordinator.members[name] = member.agent
-        for handoff in handoffs:
-            schema = {"type": "object", "properties": {}, "additionalProperties": False}
-            definition = ToolDefinition(handoff.tool, handoff.description, schema, tier=handoff.tier)
-            coordinator.registry.register(definition, run=handoff.accept, idempotent=True)
-            coordinator.handoffs[handoff.tool] = handoff.agent
         self.handoffs = tuple(handoffs)
         self.run = coordinator.run
         self.ask = coordinator.ask
@@ -188,3 +180,22 @@ class AgentTeam(Generic[_OutputT_co]):
             raise DefinitionError(
                 f"{role} needs an agent with a registry of its own: it would be a tool of itself", tool=tool
             )
+        if other.agent.defers and not coordinator.defers:
+            raise ConfigurationError(f'{other.agent.config.name} has confirm="defer", so its coordinator needs it too')
+
+
+def _member_tool(member: Member) -> ToolDefinition:
+    """Return the tool with which a coordinator calls a member."""
+    schema = {
+        "type": "object",
+        "properties": {"task": {"type": "string", "description": "What to do, with all that has to be known."}},
+        "required": ["task"],
+        "additionalProperties": False,
+    }
+    return ToolDefinition(member.agent.config.name, member.description, schema, tier=member.tier)
+
+
+def _handoff_tool(handoff: Handoff) -> ToolDefinition:
+    """Return the tool with which an agent hands the conversation over."""
+    schema = {"type": "object", "properties": {}, "additionalProperties": False}
+    return ToolDefinition(handoff.tool, handoff.description, schema, tier=handoff.tier)

@@ -8,10 +8,10 @@ import pytest
 
 import toolwire
 from toolwire import FinishReason, ParsedResponse, Tier, ToolCall, Usage
-from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member, Prices
+from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Handoff, Member, Prices
 from toolwire.agent.journal import MemoryJournal
 from toolwire.agent.run_events import MemberEvent, RunEnded, TaskStarted, ToolFinished, ToolStarted
-from toolwire.errors import DefinitionError
+from toolwire.errors import ConfigurationError, DefinitionError
 from toolwire.execution.registry import ToolRegistry
 from toolwire.models.backends import NO_OPTIONS, StreamOptions
 from toolwire.policy.approval import Approval, ApprovalAnswer
@@ -373,3 +373,38 @@ def test_spending_of_a_member_is_its_own_until_its_call_is_recorded() -> None:
         return events[-1]  # type: ignore[return-value]
 
     assert asyncio.run(main()).usage.input_tokens == 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("members", "handoffs"),
+    [(("clerk", "clerk"), ()), (("clerk", "no name"), ()), (("clerk",), ("boss", "boss")), (("clerk", "look"), ())],
+    ids=["members", "invalid", "hand-offs", "own tool"],
+)
+def test_a_team_that_cannot_be_made_leaves_its_coordinator_as_it_was(
+    members: tuple[str, ...], handoffs: tuple[str, ...]
+) -> None:
+    @toolwire.tool
+    def look() -> str:
+        """Look around."""
+        return ""
+
+    coordinator = Agent(ScriptedBackend([]), [look])
+
+    def other(name: str) -> Agent[str]:
+        return Agent(ScriptedBackend([]), config=AgentConfig(name=name))
+
+    with pytest.raises(DefinitionError):
+        AgentTeam(
+            coordinator,
+            [Member(other(name), "Works.") for name in members],
+            handoffs=[Handoff(other(name), "Works.") for name in handoffs],
+        )
+    known = [definition.name for definition in coordinator.registry.known()]
+    assert (known, coordinator.members, coordinator.handoffs) == (["look"], {}, {})
+
+
+def test_an_agent_that_defers_needs_a_coordinator_that_does() -> None:
+    deferring = Agent(ScriptedBackend([]), config=AgentConfig(name="clerk"), confirm="defer")
+    for members, handoffs in [([Member(deferring, "Works.")], []), ([], [Handoff(deferring, "Works.")])]:
+        with pytest.raises(ConfigurationError, match='clerk has confirm="defer", so its coordinator needs it too'):
+            AgentTeam(Agent(ScriptedBackend([])), members, handoffs=handoffs)
