@@ -36,8 +36,8 @@ from toolwire.wire.prepared_tools import KnownTools
 from toolwire.wire.syntax import WireFormat
 
 _NOT_RUN = (
-    "A tool call is written amid prose, in a code fence, beside calls of another format or in no known format, so it "
-    "is only shown and did not run."
+    "A tool call is written amid prose, in reasoning, in a code fence, beside calls of another format or in no known "
+    "format, so it is only shown and did not run."
 )
 _NOT_A_CALL = (
     "The element <%s> is named after a tool, but does not contain the tool's parameters, so nothing ran. Write an "
@@ -344,7 +344,7 @@ class _Spans:
 
 
 class _Content:
-    """A part of the content that nothing but problems interrupts.
+    """A part of the content, or of the reasoning, that nothing but problems interrupts.
 
     Attributes:
         pieces: its pieces, each with the index of its event.
@@ -390,13 +390,18 @@ class UnreadCalls:
         return ProblemFound(Problem(kind, max(0, "".join(self.fed).rfind(raw)), raw, message))
 
     def problems(self) -> list[Event]:
-        """Return a problem for each call in the content that nothing else reports, in order."""
+        """Return a problem for each call in the content that nothing else reports, in order.
+
+        A message that has neither content nor calls most likely never left its reasoning, which is searched then.
+        """
         message = "".join(self.fed)
         if not _SIGN.search(message):  # pragma: no mutate - only to be faster
             return []
         unread: list[tuple[_Content, list[_Unread]]] = []
         number = 0
-        for part in self._contents():
+        has_content = any(isinstance(event, ContentDelta) and not event.text.isspace() for event in self.events)
+        is_reasoning = not has_content and not self.has_calls
+        for part in self._parts(ReasoningDelta if is_reasoning else ContentDelta):
             places = _unread_calls(part.text, self._options, self._tools)
             unread.append((part, places))
             number += len(places)
@@ -407,7 +412,7 @@ class UnreadCalls:
         positions = [at for at, _ in _located(message, self.events)]
         problems = (event.problem for event in self.events if isinstance(event, ProblemFound))
         reported = _Spans((problem.position, problem.position + len(problem.raw)) for problem in problems)
-        is_all = all(_is_all(part.text, places) for part, places in unread)
+        is_all = not is_reasoning and all(_is_all(part.text, places) for part, places in unread)
         events: list[Event] = []
         for part, place in ((part, place) for part, places in unread for place in places):
             at = part.position(place.start, positions)
@@ -421,10 +426,10 @@ class UnreadCalls:
             events.append(ProblemFound(problem))
         return events
 
-    def _contents(self) -> Iterator[_Content]:
+    def _parts(self, kind: type[ContentDelta | ReasoningDelta]) -> Iterator[_Content]:
         pieces: list[tuple[int, str]] = []
         for index, event in enumerate(self.events):
-            if isinstance(event, ContentDelta):
+            if isinstance(event, kind):
                 pieces.append((index, event.text))
             elif pieces and not isinstance(event, ProblemFound):
                 yield _Content(pieces)

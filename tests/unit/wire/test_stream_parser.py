@@ -521,7 +521,8 @@ def test_an_opener_that_reasoning_only_mentions_does_not_end_it(format: str) -> 
     text = "I could write <tool_call> or <|tool_call>, or\n```tool_code\nprint(f(a=1))\n```\nor not."
     response = toolwire.parse(text, format=format, tools=TOOLS, reasoning_started=True)
     assert (response.tool_calls, response.content, response.reasoning) == ((), "", text)
-    assert not response.problems
+    # Nothing is behind the reasoning, so the call that it shows may have been meant.
+    assert {problem.kind for problem in response.problems} <= {"call_in_prose"}
 
 
 @pytest.mark.parametrize("format", ["auto", "hermes", "qwen3_coder", "forge_xml"])

@@ -302,3 +302,19 @@ def test_a_problem_is_not_in_the_marker_before_its_call(marker: str) -> None:
         events = [event for piece in pieces for event in parser.feed(piece)]
         response = toolwire.collect([*events, *parser.finish()])
         assert [(problem.kind, problem.position) for problem in response.problems] == [("call_in_prose", len(marker))]
+
+
+@pytest.mark.parametrize("call", [HERMES, 'find_hotel(place="Oslo")', OBJECT])
+@pytest.mark.parametrize("end", ["", "</think>", "</think>\n"])
+def test_a_call_in_reasoning_that_is_all_of_a_message_is_reported(call: str, end: str) -> None:
+    text = f"<think>I look it up.\n{call}{end}"
+    response = check_chunking(text, format="hermes", tools=TOOLS, fallback="whole_message").response
+    assert (response.tool_calls, response.content.strip()) == ((), "")
+    assert [(problem.kind, problem.position) for problem in response.problems] == [("call_in_prose", text.index(call))]
+    assert response.problems[0].raw == call
+
+
+@pytest.mark.parametrize("rest", ["It is done.", ELEMENT])
+def test_a_call_in_reasoning_before_an_answer_is_not_reported(rest: str) -> None:
+    text = f"<think>I look it up: {HERMES}</think>{rest}"
+    assert read(text, format="tool_tags", fallback="whole_message").problems == ()
