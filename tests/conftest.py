@@ -41,11 +41,15 @@ def _own_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _default_hangup() -> Iterator[None]:
-    """Programs that tests start can be ended by SIGHUP, also where `nohup` runs the tests and so ignores it."""
-    if not hasattr(signal, "SIGHUP") or signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        yield
-        return
-    signal.signal(signal.SIGHUP, lambda *_: None)  # unlike an ignored signal, a handled one is not inherited
+def _inherited_signals() -> Iterator[None]:
+    """Programs that tests start can be ended by signals that the process which runs the tests ignores.
+
+    `nohup` ignores SIGHUP, and a shell ignores SIGINT and SIGQUIT in what it runs in the background.
+    """
+    numbers = [getattr(signal, name) for name in ("SIGHUP", "SIGINT", "SIGQUIT") if hasattr(signal, name)]
+    ignored = [number for number in numbers if signal.getsignal(number) is signal.SIG_IGN]
+    for number in ignored:
+        signal.signal(number, lambda *_: None)  # unlike an ignored signal, a handled one is not inherited
     yield
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
