@@ -56,6 +56,7 @@ from toolwire.providers.message_parts import (
     object_of,
     original_content,
     read_tools,
+    role_of,
     stand_in,
     without_seal,
 )
@@ -269,9 +270,7 @@ class AnthropicMessages(ProviderApi):
 
     def _read_messages(self, messages: Iterable[Mapping[str, Any]]) -> Iterator[Message]:
         for message in messages:
-            role = message["role"]
-            parts = tuple(self._read_blocks(message["content"]))
-            yield Message(role if role in ("assistant", "user") else "system", parts)
+            yield Message(role_of(message["role"]), tuple(self._read_blocks(message["content"])))
 
     def _read_blocks(self, content: Any) -> Iterator[Part]:
         if isinstance(content, str):

@@ -494,3 +494,12 @@ def test_blocks_in_pieces_are_joined_whatever_they_begin_with() -> None:
         ReasoningPart("ab"),
         ReasoningPart("c", "ST", "anthropic_messages"),
     )
+
+
+@pytest.mark.parametrize(
+    ("role", "expected"),
+    [("system", "system"), ("developer", "system"), ("user", "user"), ("assistant", "assistant"), ("tool", "user")],
+)
+def test_only_instructions_have_the_rank_of_instructions(role: str, expected: str) -> None:
+    body = {"max_tokens": 9, "messages": [{"role": role, "content": "Hello"}]}
+    assert [message.role for message in API.decode_request(body).messages] == [expected]
