@@ -63,6 +63,10 @@ _BY_STATUS = {
     **{kind.status: kind for kind in (INVALID, NO_KEY, FORBIDDEN, NOT_FOUND, BODY_TOO_LARGE, RATE_LIMIT)},
     **{kind.status: kind for kind in (INTERNAL, UNREACHABLE, UNAVAILABLE, TIMED_OUT)},
     402: NO_BUDGET,
+    # A timeout, a conflict with another request, and a request that came too early: each may succeed later.
+    408: TIMED_OUT,
+    409: UNAVAILABLE,
+    425: UNAVAILABLE,
     529: UNAVAILABLE,
 }
 _WORDS = {
@@ -76,7 +80,7 @@ _WORDS = {
     429: "rate_limit_error rate_limit_exceeded resource_exhausted too_many_requests throttlingexception",
     500: "api_error server_error internal internal_error internalserverexception",
     502: "modelstreamerrorexception",
-    503: "overloaded_error overloaded unavailable serviceunavailableexception",
+    503: "overloaded_error overloaded server_is_overloaded slow_down unavailable serviceunavailableexception",
     504: "timeout_error deadline_exceeded modeltimeoutexception",
 }
 _BY_NAME = {word: status for status, words in _WORDS.items() for word in words.split()}

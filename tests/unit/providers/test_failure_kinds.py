@@ -40,6 +40,13 @@ ERRORS = [
     ("openai_chat", sse({"error": {"message": "m", "code": "429"}}), 429),
     ("openai_chat", sse({"object": "error", "message": "m", "type": "BadRequestError", "code": 400}), 400),
     ("openai_chat", sse({"error": "the server is away"}), 0),
+    ("openai_chat", sse({"error": {"message": "m", "code": 408}}), 408),
+    ("openai_chat", sse({"error": {"message": "m", "code": 409}}), 409),
+    (
+        "openai_responses",
+        sse({"type": "response.failed", "response": {"error": {"code": "server_is_overloaded", "message": "m"}}}),
+        503,
+    ),
     ("openai_responses", sse({"type": "error", "code": "rate_limit_exceeded", "message": "m"}), 429),
     (
         "openai_responses",
@@ -174,3 +181,13 @@ def test_messages_have_a_word_of_their_own_for_a_lasting_failure(kind: FailureKi
 )
 def test_a_status_that_no_kind_has_belongs_to_the_side_that_failed(status: int, kind: FailureKind) -> None:
     assert kind_of_status(status) is kind
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
+def test_a_request_may_succeed_later_after_these_statuses(status: int) -> None:
+    assert kind_of_status(status).is_temporary
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 413, 415, 422])
+def test_a_request_fails_again_after_these_statuses(status: int) -> None:
+    assert not kind_of_status(status).is_temporary
