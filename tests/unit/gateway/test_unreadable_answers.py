@@ -136,3 +136,13 @@ def test_a_call_that_the_maximum_length_cut_is_no_error(api: str, stream: bool) 
     answer = answer_in(api, got.body, stream=stream)
     assert (answer.content, answer.finish_reason) == ("I look.", FinishReason.LENGTH)
     assert not answer.tool_calls
+
+
+@pytest.mark.parametrize("calls_in_text", ["none", "auto"], ids=["passed on", "encoded"])
+def test_a_stream_that_is_too_long_ends_with_an_error(calls_in_text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.gateway.upstreams.MAX_STREAM", 1 << 20)
+    transport = ScriptedTransport("openai_chat", [ParsedResponse("Rain. " * 200_000)], piece=1 << 16)
+    client = Client("openai_chat", "backend", key="k", transport=transport)
+    path, body = asked("chat", stream=True)
+    got = run(gateway(ApiUpstream(client, model="m", calls_in_text=calls_in_text)), path, body)
+    assert b"more than 1 MiB" in got.body and b"[DONE]" not in got.body
