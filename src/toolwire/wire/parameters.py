@@ -90,7 +90,7 @@ def _value(
         call.record_repair("missing_close", f"{node.close} is missing")
         reader.closed = leaf.closer
     text = pieces.take()
-    if is_closed and (header := damaged_header(text, node.close, rules.openers)):
+    if is_closed and leaf.closer_inside and (header := damaged_header(text, node.close, rules.openers)):
         call.refuse(f"the parameter {key[:60]!r} contains {header[:60]!r}, which is nearly the tag of another one")
     elif not is_closed and (closer := damaged_closer(text, node.close)):
         call.refuse(f"the parameter {key[:60]!r} ends with {closer[:60]!r}, and not with {node.close!r}")

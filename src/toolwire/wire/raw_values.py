@@ -135,11 +135,14 @@ class RawText(ClosedText):
         before: text of the value that was read already.
         is_next: take the name in a header, and whether it is certain to be one; return whether it ends the value.
         unwrapped: the call has no wrapper.
+
+    Attributes:
+        closer_inside: the value contains its closing marker, outside CDATA sections.
     """
 
     __slots__ = (
-        "_call_inside", "_closer_inside", "_held", "_in_cdata", "_is_next", "_line_end", "_previous", "_put", "_rules",
-        "_started", "_unwrapped",
+        "_call_inside", "_held", "_in_cdata", "_is_next", "_line_end", "_previous", "_put", "_rules", "_started",
+        "_unwrapped", "closer_inside",
     )  # fmt: skip
 
     def __init__(
@@ -157,7 +160,7 @@ class RawText(ClosedText):
         self._is_next = is_next
         self._unwrapped = unwrapped
         self._in_cdata = False
-        self._call_inside = self._closer_inside = False  # such a marker is part of the value
+        self._call_inside = self.closer_inside = False  # such a marker is part of the value
         self._started = not rules.newline  # the newline at the beginning was dealt with
         self._line_end = "\n"  # the newline at the beginning, which the one at the end is like
         self._held = ""  # newlines that are not passed on yet: the end of the value decides whether they belong to it
@@ -196,12 +199,12 @@ class RawText(ClosedText):
             self._put(text)
 
     def _give_back(self, text: str) -> None:
-        self._closer_inside = self._closer_inside or self.closer == self._rules.close
+        self.closer_inside = self.closer_inside or self.closer == self._rules.close
         self._text(text)
 
     def _finish(self) -> None:
         rules = self._rules
-        if self._closer_inside and self.closer not in ("", rules.close):
+        if self.closer_inside and self.closer not in ("", rules.close):
             # Which of the closing markers is missing, if any, is not certain.
             self.done = False
             self.error = f"{rules.close} is inside the value of a parameter, and missing after it"
@@ -267,6 +270,6 @@ class RawText(ClosedText):
 
     def _may_end(self) -> bool:
         rules = self._rules
-        if self.closer != rules.close and self._closer_inside:
+        if self.closer != rules.close and self.closer_inside:
             return False
         return self.closer in rules.last or (self._unwrapped and self.closer in rules.call_close)

@@ -57,3 +57,11 @@ def test_no_format_makes_damaged_tags_parts_of_a_value(format: str) -> None:
             head + value + tail.replace("</", damaged, 1), format=format, tools=[TOOL]
         ).tool_calls:
             assert call.arguments == calls[0].arguments
+
+
+def test_a_section_of_cdata_contains_no_damaged_tags() -> None:
+    call = toolwire.ToolCall("f", {"s": 'a</param><param name="i">3</param>'}, "call00001")
+    text = toolwire.render_calls([call], format="minicpm5", tools=[TOOL])
+    assert [read.arguments for read in toolwire.parse(text, format="minicpm5", tools=[TOOL]).tool_calls] == [
+        call.arguments
+    ]
