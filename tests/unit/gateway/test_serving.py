@@ -7,6 +7,7 @@ import json
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 
 import pytest
 from tests.simulated_time import SimulatedTimeLoop
@@ -177,3 +178,25 @@ def test_a_stream_that_has_begun_ends_with_the_error_of_its_api(api: str) -> Non
 def test_an_address_beyond_loopback_needs_a_key(host: str) -> None:
     with pytest.raises(ConfigurationError, match="set a key, or listen on 127"):
         asyncio.run(serve(ModelTable([]), ServerOptions(host, 0)))
+
+
+def test_a_connection_too_many_closes_none_that_waits_for_its_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_connections, "MAX_CONNECTIONS", 2)
+    closed: list[str] = []
+
+    def connection(name: str, began: float, is_answered: bool | None) -> SimpleNamespace:
+        cycle = None if is_answered is None else SimpleNamespace(response_complete=is_answered)
+        transport = SimpleNamespace(is_closing=lambda: False, abort=lambda: closed.append(name))
+        return SimpleNamespace(began=began, cycle=cycle, transport=transport)
+
+    busy, answered, silent = (
+        connection("busy", 1, False),
+        connection("answered", 2, True),
+        connection("silent", 3, None),
+    )
+    newest = connection("newest", 4, None)
+    bounded_connections._close_one_too_many([silent, busy, newest, answered], newest)
+    bounded_connections._close_one_too_many([silent, busy, newest], newest)
+    bounded_connections._close_one_too_many([busy, connection("busy too", 0, False), newest], newest)
+    bounded_connections._close_one_too_many([busy, newest], newest)
+    assert closed == ["answered", "silent", "newest"]
