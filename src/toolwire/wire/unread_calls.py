@@ -215,7 +215,7 @@ def _unread_calls(text: str, options: ReadOptions, tools: KnownTools) -> list[_U
     if _BRACKET.search(text):  # pragma: no mutate - only to be faster
         calls = islice(calls_in_text(text, options, tools), _MOST)
         unread.extend(_Unread(place.start, place.end, "", place.is_meant) for place in calls)
-        for search in (_elements, _behind_names, _misspelled):
+        for search in (_elements, _behind_names, _named_objects):
             places.extend(islice(search(text, tools), _MOST))
     if not places and not unread:  # pragma: no mutate - only to be faster
         return []
@@ -287,35 +287,35 @@ def _behind_names(text: str, tools: KnownTools) -> Iterator[tuple[int, int, str]
         budget -= end - start
 
 
-def _misspelled(text: str, tools: KnownTools) -> Iterator[tuple[int, int, str]]:
-    """Yield the places of objects with a known tool's name in which the key of the arguments is misspelled."""
+def _named_objects(text: str, tools: KnownTools) -> Iterator[tuple[int, int, str]]:
+    """Yield the places of objects with a known tool's name and arguments, also under a misspelled key."""
     budget = PATIENCE * len(text) + PATIENCE_AT_LEAST
     for match in _OBJECT_BEGINS.finditer(text):
         key = folded_key(match["key"])
-        if key not in NAME_KEYS and not _is_misspelled(key):
+        if key not in NAME_KEYS and not _is_for_arguments(key):
             continue
         if budget < 0:
             return
         scanner = ExpressionScanner()
         end = scanner.scan(text, match.start(), True)
         budget -= end - match.start()
-        if scanner.done and isinstance(scanner.value, dict) and _is_misspelled_call(scanner.value, tools):
+        if scanner.done and isinstance(scanner.value, dict) and _has_name_and_arguments(scanner.value, tools):
             yield match.start(), end, ""
 
 
-def _is_misspelled_call(members: Mapping[str, Any], tools: KnownTools) -> bool:
-    """Return whether an object has the name of a known tool, and arguments under a misspelled key."""
+def _has_name_and_arguments(members: Mapping[str, Any], tools: KnownTools) -> bool:
+    """Return whether an object has the name of a known tool and arguments, also under a misspelled key."""
     names = [value for key, value in members.items() if folded_key(key) in NAME_KEYS and isinstance(value, str)]
     tool = tools.names.resolve(names[0]) if names else ""
-    written = [value for key, value in members.items() if value and _is_misspelled(folded_key(key))]
+    written = [value for key, value in members.items() if value and _is_for_arguments(folded_key(key))]
     schemas = (value for value in written if isinstance(value, dict) and is_definition(tools.definitions[tool], value))
     return bool(tool and written) and not any(schemas)
 
 
 @lru_cache(_MAX_KEYS)
-def _is_misspelled(key: str) -> bool:
-    """Return whether a folded key is nearly one of those that hold the arguments of a call."""
-    return key not in ARGUMENT_KEYS and bool(closest(key, ARGUMENT_KEYS, similarity=_SIMILARITY))
+def _is_for_arguments(key: str) -> bool:
+    """Return whether a folded key is one of those that hold the arguments of a call, or nearly one."""
+    return bool(closest(key, ARGUMENT_KEYS, similarity=_SIMILARITY))
 
 
 def _is_all(text: str, unread: Sequence[_Unread]) -> bool:

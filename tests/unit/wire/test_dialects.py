@@ -290,3 +290,17 @@ def test_text_beside_a_call_is_reported_and_may_be_against_it(key: str) -> None:
         assert response(["I look it up."], **members).tool_calls == ()
     assert response("It is late.", tool="get_time").tool_calls == ()
     assert response("It is late.", tool="get_time", args={}).tool_calls != ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("trio(1, 2, c=3)", "trio(**{'a': 1}, a=3, b=2)", "trio({'a': 1}, a=3)", "print(print(trio(a=1, b=2)))"),
+        *("{'tool': 'trio', 'a': 1, 'args': {'b': 2}}", "{'trio': '{\"a\": 1, \"b\": 2}'}"),
+        "{'call': {'tool': 'trio', 'args': {'a': 1}}, 'tool_call': {'tool': 'trio', 'args': {'a': 2}}}",
+    ],
+)
+def test_what_could_mean_several_calls_is_not_one(text: str) -> None:
+    trio = {"name": "trio", "parameters": {"properties": {"a": {}, "b": {}, "c": {}}, "required": ["a", "b"]}}
+    read_whole = parse(text, tools=[trio])
+    assert (read_whole.tool_calls, read_whole.content) == ((), text)

@@ -54,6 +54,11 @@ MISSPELLED = [
     *("{'argumnets': {'city': 'a'}, 'tool': 'get_weather'}", '{"name": "get_weather", "argumentz": "a"}'),
     '{"name": "get_weather", "id": 1, "input_": {"city": "a"}, "why": {"a": [1]}}'.replace("input_", "toolInputs"),
 ]
+UNREADABLE = [
+    *("{'tool': 'get_weather', 'city': 'a', 'args': {'city': 'b'}}", '{"name": "get_weather", "arguments": [1]}'),
+    "{'tool': 'get_weather', 'args': {'city': 'a'}, 'parameters': {'city': 'b'}}",
+]
+"""Objects in which no dialect finds the arguments with certainty."""
 NOT_CALLS = [
     *(
         "name: get_time\narguments:\n  city: Paris",
@@ -87,7 +92,7 @@ NOT_CALLS = [
 ]
 
 
-@pytest.mark.parametrize("text", [*MAPPINGS, *COMMANDS, *TAGS, *MISSPELLED])
+@pytest.mark.parametrize("text", [*MAPPINGS, *COMMANDS, *TAGS, *MISSPELLED, *UNREADABLE])
 @pytest.mark.parametrize("around", ["{}", "I look it up:\n{}\n\nOne moment."])
 @pytest.mark.parametrize("options", [{"format": "auto"}, {"format": "hermes", "fallback": "whole_message"}])
 def test_a_call_in_no_format_is_reported(text: str, around: str, options: dict[str, Any]) -> None:

@@ -266,6 +266,7 @@ def test_an_action_anywhere_in_a_line_is_reported(action: str, value: str, befor
         'A page has <city>Paris</city> and {"city": "Paris"}.',
         "In get_weather <city> is a tag.",
         'See get_weather {"city": "Pa',
+        'The tool get_weather {"city": "a", "type": "object"}',
         "Action: sleep Action Input: long",
     ],
 )
@@ -318,3 +319,23 @@ def test_a_call_in_reasoning_that_is_all_of_a_message_is_reported(call: str, end
 def test_a_call_in_reasoning_before_an_answer_is_not_reported(rest: str) -> None:
     text = f"<think>I look it up: {HERMES}</think>{rest}"
     assert read(text, format="tool_tags", fallback="whole_message").problems == ()
+
+
+@pytest.mark.parametrize("template", ["get_weather(city='{}'", "get_weather('{}'"])
+def test_a_call_of_the_format_that_is_an_argument_does_not_run(template: str) -> None:
+    quoting = template.format(HERMES)
+    assert [call.arguments for call in read(f"{quoting})").tool_calls] == [{"city": HERMES}]
+    for text in (f"{quoting}) and so on", f"{quoting}, days="):
+        assert (read(text).tool_calls, read(text).content) == ((), text)
+    two = read(f"get_weather(city='a')\n{quoting}, days=")
+    assert [call.arguments for call in two.tool_calls] == [{"city": "a"}]
+
+
+def test_a_name_before_a_list_of_calls_is_a_word_of_the_sentence() -> None:
+    calls = read("I use find_hotel:\n[get_weather(city='a')]", fallback="embedded").tool_calls
+    assert [call.name for call in calls] == ["get_weather"]
+
+
+def test_a_name_in_place_of_the_language_of_a_fence_is_that_of_the_call() -> None:
+    (call,) = read('```get_weather\n{"city": "a"}\n```').tool_calls
+    assert (call.name, call.arguments) == ("get_weather", {"city": "a"})
