@@ -34,7 +34,9 @@ def inside_string(data: bytes, start: int) -> int:
 
 def _object(*members: bytes) -> bytes:
     """Return the pattern of an object with some of these members, in any order, and any others that are null."""
-    return rb"\{(?: ?(?:" + b"|".join((*members, _TEXT + rb": ?null")) + rb")(?:,|(?= ?\})))*+ ?\}"
+    # Not possessive: in such a repetition Python does not take back a group that began in an alternative that fails,
+    # and raises SystemError. Going back is cheap, because a member can be read in one way only.
+    return rb"\{(?: ?(?:" + b"|".join((*members, _TEXT + rb": ?null")) + rb")(?:,|(?= ?\})))* ?\}"
 
 
 def _member(name: bytes, value: bytes) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -126,3 +127,17 @@ def test_an_event_that_says_more_is_decoded(event: bytes) -> None:
     plain = chunk('{"index":0,"delta":{"content":"a"},"finish_reason":null}')
     data = plain * 3 + event + plain * 2 + b"data: [DONE]\n\n"
     assert read(client_apis.CHAT, in_pieces(data, len(plain))) == decoded(client_apis.CHAT, data)
+
+
+DELTAS = [
+    ['"role":"assistant"', '"content":null', '"reasoning":"a"', '"refusal":null'],
+    ['"content":"a"', '"reasoning":null', '"reasoning_content":null', '"tool_calls":null'],
+    ['"content":null', '"reasoning_content":null', '"tool_calls":[{"index":0,"function":{"arguments":"a"}}]'],
+]
+
+
+@pytest.mark.parametrize("members", DELTAS, ids=["reasoning", "content", "arguments"])
+def test_members_may_have_any_order(members: list[str]) -> None:
+    for order in permutations(members):
+        data = chunk(f'{{"index":0,"delta":{{{",".join(order)}}},"finish_reason":null}}') * 3 + b"data: [DONE]\n\n"
+        assert read(client_apis.CHAT, iter([data])) == decoded(client_apis.CHAT, data)
