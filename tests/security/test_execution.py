@@ -477,6 +477,9 @@ SCRIPTS = [
     ("cd . && python3 x.py | cat", "x.py", True),
     ("true; ./script", "script", True),
     ("sh -c 'echo' ; ./script \"", "script", True),
+    (". ./plain; true", "plain", True),
+    ("python3 x.py && source plain", "plain", True),
+    ("echo `sh plain`", "plain", True),
 ]
 
 
@@ -488,6 +491,7 @@ def test_design_2_a_command_is_bound_to_the_scripts_that_it_names(
     (root / "docs").mkdir()
     for name in ("x.py", "script", "docs/tool.py", "docs/__main__.py", "Makefile", "package.json"):
         (root / name).write_text("#!/bin/sh\n")
+    (root / "plain").write_text("true\n")
 
     def change() -> None:
         (root / changed).write_text("#!/bin/sh\ntouch ran\n")

@@ -176,6 +176,8 @@ class Commands:
         return list(command), False
 
 
+_PUNCTUATION = frozenset("();<>|&")
+"""Characters of the words between two commands of a shell."""
 _CHANGES = {
     "path": "{cwd} leads elsewhere",
     "directory": "{cwd} is another directory",
@@ -210,14 +212,18 @@ def _difference(previewed: str, state: Mapping[str, Any]) -> str:
 
 
 def _shell_words(text: str) -> list[str]:
-    """Return the words of a shell command, as far as they are known before it runs."""
-    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    """Return the words of a shell command, as far as they are known before it runs; `sh` for what reads a script in."""
+    lexer = shlex.shlex(text.replace("`", ";"), posix=True, punctuation_chars=True)  # backticks contain a command
     lexer.whitespace_split = True
     lexer.commenters = ""
     try:
-        return list(lexer)
+        shell_words = list(lexer)
     except ValueError:  # a quote is not closed
-        return text.split()
+        shell_words = text.split()
+    begins = [True, *(_PUNCTUATION.issuperset(word) for word in shell_words)]
+    return [
+        "sh" if begin and word in (".", "source") else word for begin, word in zip(begins, shell_words, strict=False)
+    ]
 
 
 def words(text: str) -> list[str]:
