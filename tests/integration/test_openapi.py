@@ -25,6 +25,7 @@ from toolwire import (
     ToolRegistry,
     ToolResult,
 )
+from toolwire.errors import ToolError
 from toolwire.openapi import OpenApi, OpenApiOptions, openapi_tools
 
 DOCUMENT: dict[str, Any] = {
@@ -245,6 +246,26 @@ def test_a_server_of_the_document_is_reached_at_the_address_that_was_checked(
     (request,) = asked
     headers = {name.lower(): value for name, value in request.headers.items()}
     assert (request.path, headers["host"], headers["x-own"]) == ("/v1/orders/5", f"eu.example.com:{port}", "o")
+
+
+def test_a_server_of_the_document_redirects_no_request(
+    names: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names["eu.example.com"] = ["127.0.0.1"]
+    monkeypatch.setattr(openapi_tools, "is_private", lambda _: False)
+    asked: list[Asked] = []
+
+    def respond(request: Asked) -> Answer:
+        asked.append(request)
+        return Answer(b"", status=307, headers={"location": "/v1/secrets"})
+
+    with serving(respond, get=True) as url:
+        port = url.rpartition(":")[2]
+        document = {**DOCUMENT, "servers": [{"url": f"http://eu.example.com:{port}/v1"}]}
+        (tool,) = OpenApi(document, trust_servers=True, headers={"X-Own": "o"}, only=["getOrder"]).tools
+        with pytest.raises(ToolError, match="307 Temporary Redirect, which was not followed"):
+            asyncio.run(tool(id=5))
+    assert [request.path for request in asked] == ["/v1/orders/5"]
 
 
 def test_user_says_where_requests_go() -> None:
