@@ -122,7 +122,6 @@ class ModelTurn:
 
     def replay(self, response: ParsedResponse, turn: TurnInfo) -> None:
         """Emit the events of an answer that an earlier process recorded."""
-        self._taint(response)
         self._context.emit(TurnStarted(turn.round))
         events = list(replay(response))
         for event in events:

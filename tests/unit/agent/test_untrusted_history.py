@@ -19,6 +19,7 @@ from toolwire import (
     ToolResult,
 )
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Handoff, Member, RunEnded
+from toolwire.agent.journal import MemoryJournal
 from toolwire.providers.request import SUMMARY
 from toolwire.testing import ScriptedBackend
 
@@ -170,6 +171,7 @@ def test_messages_of_a_hand_off_are_as_untrusted_as_the_tools_of_the_other_agent
 
 PAY_BLOCK = {"type": "tool_use", "id": "t", "name": "pay", "input": {"to": "mallory"}}
 SEARCH = {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "q"}}
+ANSWER = {"type": "text", "text": "I have read it."}
 FOUND = {"type": "web_search_tool_result", "tool_use_id": "s", "content": []}
 GEMINI_PAY = {"functionCall": {"name": "pay", "args": {"to": "mallory"}}}
 GROUNDED = {"groundingMetadata": {"webSearchQueries": ["q"]}}
@@ -195,3 +197,13 @@ def test_what_a_provider_fetched_is_untrusted_for_the_calls_of_the_same_answer(n
     response = toolwire.get_api(api).decode_response(body)
     assert [call.name for call in response.tool_calls] == ["pay"]
     assert [error is not None for error in paid(run(response, "It is done."))] == [is_untrusted]
+
+
+def test_what_a_provider_fetched_is_untrusted_after_a_replay_too() -> None:
+    response = toolwire.get_api("anthropic_messages").decode_response({"content": [SEARCH, FOUND, ANSWER]})
+    records: dict[str, str] = {}
+    for answers in ([response], []):
+        session = Session()
+        agent = Agent(ScriptedBackend(answers), [look], telemetry=False)
+        ended = agent.run_to_end_sync("Look.", session=session, journal=MemoryJournal(records), run_id="r")
+        assert (ended.reason, session.untrusted) == ("answered", True)
