@@ -92,7 +92,8 @@ _CHAT_CHOICE = _object(
         _object(
             _member(b"role", rb'"assistant"'),
             _member(b"content", _open(b"text")),
-            _member(rb"(?P<kind>reasoning|reasoning_content)", _open(b"text_reasoning")),
+            _member(b"reasoning", _open(b"text_reasoning")),
+            _member(b"reasoning_content", _open(b"text_reasoning_content")),
             _member(b"tool_calls", _list(_CHAT_CALL)),
         ),
     ),

@@ -95,7 +95,7 @@ class ApprovalAnswer:
         for name in ("approved", "remember", "unanswered"):
             check_type(name, getattr(self, name), bool, "True or False")
         if self.unanswered and (self.approved or self.remember):
-            raise ValueError("an unanswered question is no yes, and there is nothing to remember")
+            raise ValueError("an unanswered question can be neither approved nor remembered")
 
 
 def present(approval: Approval, width: int = 80, *, whole: bool = False) -> str:

@@ -132,11 +132,12 @@ def test_an_event_that_says_more_is_decoded(event: bytes) -> None:
 DELTAS = [
     ['"role":"assistant"', '"content":null', '"reasoning":"a"', '"refusal":null'],
     ['"content":"a"', '"reasoning":null', '"reasoning_content":null', '"tool_calls":null'],
+    ['"reasoning":"a"', '"reasoning_content":"b"', '"content":null'],
     ['"content":null', '"reasoning_content":null', '"tool_calls":[{"index":0,"function":{"arguments":"a"}}]'],
 ]
 
 
-@pytest.mark.parametrize("members", DELTAS, ids=["reasoning", "content", "arguments"])
+@pytest.mark.parametrize("members", DELTAS, ids=["reasoning", "content", "two names", "arguments"])
 def test_members_may_have_any_order(members: list[str]) -> None:
     for order in permutations(members):
         data = chunk(f'{{"index":0,"delta":{{{",".join(order)}}},"finish_reason":null}}') * 3 + b"data: [DONE]\n\n"
