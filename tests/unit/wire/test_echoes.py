@@ -228,3 +228,38 @@ def test_of_a_repaired_call_the_name_with_the_arguments_is_compared(
         passed = echo_filter.filter([CallStart(0, "act", "c"), CallEnd(0, call, True)], raw)
         assert echo_filter.echoes == echoes
         assert any(isinstance(event, CallEnd) for event in passed) is not echoes
+
+
+def _prefixed(prefix: str) -> str:
+    """Return the call on three lines, each of which begins with this prefix."""
+    lines = ('<tool_call>{"name": "act",', '"arguments":', '{"text": "now"}}</tool_call>')
+    return "\n".join(f"{prefix}{line}" for line in lines)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        *(_prefixed("> "), _prefixed("12: > "), _prefixed("a.py:7: + > "), _prefixed("[3] # // ")),
+        *(_prefixed("7\t").replace("\n", "\\n"), CALL.replace("<", "&amp;amp;lt;").replace(">", "&gt;")),
+        *(CALL.replace("now", r"n\x6fw"), CALL.replace("now", r"n\u006fw"), CALL.replace("now", "\uff4eow")),
+        *(CALL.replace('"', "\u201d"), CALL.upper(), CALL.replace("now", "n\u200bow"), CALL.replace('"', r"\\\"")),
+    ],
+    ids=str,
+)
+def test_what_tools_write_before_lines_and_in_place_of_characters_does_not_hide_an_echo(result: str) -> None:
+    response = read(CALL, [f"So:\n{result}\nDone."], format="hermes")
+    assert (response.tool_calls, response.content, kinds(response)) == ((), CALL, ["echoed_result"])
+
+
+def test_four_prefixes_of_a_line_are_text() -> None:
+    assert len(read(CALL, [_prefixed("1: 2: 3: 4: ")], format="hermes").tool_calls) == 1
+
+
+def test_a_broken_call_behind_an_echo_is_numbered_among_those_that_are_announced() -> None:
+    cut = '<tool_call>{"name": "act", "arguments": {"text": "la'
+    response = read(f"{CALL}{OTHER}{cut}", [CALL], format="hermes")
+    assert [call.arguments for call in response.tool_calls] == [{"text": "later"}]
+    assert [(problem.kind, problem.index) for problem in response.problems] == [
+        ("echoed_result", None),
+        ("truncated", 1),
+    ]
