@@ -339,3 +339,15 @@ def test_a_name_before_a_list_of_calls_is_a_word_of_the_sentence() -> None:
 def test_a_name_in_place_of_the_language_of_a_fence_is_that_of_the_call() -> None:
     (call,) = read('```get_weather\n{"city": "a"}\n```').tool_calls
     assert (call.name, call.arguments) == ("get_weather", {"city": "a"})
+
+
+@pytest.mark.parametrize(("blanks", "is_near"), [(80, True), (81, False)])
+def test_a_name_begins_within_400_characters_before_its_arguments(blanks: int, is_near: bool) -> None:
+    between = f"{' ' * 99}arguments{' ' * 99}:{' ' * 99}```a{' ' * (blanks - 2)}"
+    assert len("get_weather" + between) == 400 + (blanks - 80)
+    assert kinds(f'I say: get_weather{between}{{"city": "Paris"}} now.') == ["call_in_prose"] * is_near
+
+
+def test_a_call_before_a_broken_one_is_reported_too() -> None:
+    text = "I look it up: get_weather(city='a') and <tool_call>{\"name\": get_weather}</tool_call>"
+    assert sorted(kinds(text, format="hermes", fallback="whole_message")) == ["call_in_prose", "malformed"]
