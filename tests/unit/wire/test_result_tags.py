@@ -102,6 +102,7 @@ def test_a_tag_that_is_too_long_or_contains_one_opens_a_result(tag: str, format:
         ("It is:\n<tool_result id='1'> this. ", True),
         ("It is: <tool_result id='1'>\n", True),
         ("It is: <tool_result>{", True),
+        ("It is: <tool_result>[", True),
     ],
 )
 def test_prose_may_mention_the_tag_with_attributes_or_without(text: str, hides: bool, format: str) -> None:
