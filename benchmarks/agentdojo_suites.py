@@ -42,7 +42,7 @@ TRUSTED = frozenset(
     }
 )
 """Tools whose results hold nothing that somebody else wrote: the user's own data, and echoes of a call. In all others
-stands text of strangers: mails, events (others invite), files (others share), subjects of payments, messages, names of
+stands untrusted content: mails, events (others invite), files (others share), subjects of payments, messages, names of
 channels and of users, reviews, and what shops say of themselves."""
 
 PLANNABLE: dict[str, dict[str, tuple[int, ...]]] = {

@@ -67,7 +67,7 @@ class Variant:
 VARIANTS = (
     Variant("no policy", Policy(ask_when_untrusted=None)),
     Variant("every RUN call asks", Policy(ask_when_untrusted=None, ask_by_default=frozenset({Tier.RUN}))),
-    Variant("RUN asks after strangers' text", Policy()),
+    Variant("RUN asks after untrusted content", Policy()),
     Variant("+ plans", Policy(), plans=True),
     Variant("+ plans, asked together", Policy(), plans=True, together=True),
     Variant("+ plans, asked together, remembered", Policy(), plans=True, together=True, remembers=True),
