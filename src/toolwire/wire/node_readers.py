@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from toolwire.schema.kinds import TYPE_NAMES
 from toolwire.wire.block_reader import BlockReader, Control, Reading
 from toolwire.wire.call_builder import Unreadable
 from toolwire.wire.compiled_format import Step
@@ -125,15 +126,17 @@ class NodeReader(BlockReader):
         if value is None:
             raise Unreadable(f"the attribute {node.attribute!r} of <{node.name}> is missing")
         value = value.strip()
-        mark = node.mark.attribute if node.mark is not None else ""
-        meaningful = {node.attribute, mark, "id"}
+        written = attributes.get(node.mark.attribute) if node.mark is not None else None
+        is_raw = _is_raw(node.mark, written) if node.mark is not None and written is not None else None
+        meaningful = {node.attribute, "id"}
+        if node.mark is not None and is_raw is not None:
+            meaningful.add(node.mark.attribute)
         if attributes.get(node.counted, "").isdecimal():
             meaningful.add(node.counted)
         self.building().members.update((key, item) for key, item in attributes.items() if key not in meaningful)
         if node.role == "key":
             self.parameter = value
-            written = attributes.get(node.mark.attribute) if node.mark is not None else None
-            self.mark = None if node.mark is None or written is None else node.mark.raw(written)
+            self.mark = is_raw
             return
         call = self.building()
         if "id" in attributes:
@@ -166,7 +169,10 @@ class NodeReader(BlockReader):
         self.mark = None
 
     def _mark(self, _: Step, node: Mark) -> Control:
-        self.mark = node.raw((yield from self.word("the type of a parameter")))
+        written = yield from self.word("the type of a parameter")
+        self.mark = _is_raw(node, written)
+        if self.mark is None:
+            self.building().members[written] = ""
 
     def _header(self, _: Step, node: Header) -> Control:
         yield from self.word("the name in the header")
@@ -271,3 +277,11 @@ READERS: Mapping[type[Node], Callable[[NodeReader, Step, Any], Reading]] = {
     Call: NodeReader._one_call,
 }
 """The reader of each kind of node, but of values, which are read with the parameters that they belong to."""
+
+
+def _is_raw(mark: Mark, written: str) -> bool | None:
+    """Return whether a mark says that a value is raw text; None if it says nothing, as no such mark is known."""
+    if mark.flag:
+        return {"true": True, "false": False}.get(written.lower())
+    kind = TYPE_NAMES.get(written.lower())
+    return None if kind is None else kind == "string"

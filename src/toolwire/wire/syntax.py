@@ -136,10 +136,6 @@ class Mark(_Shown):
         """Return the mark of a value of this JSON Schema type."""
         return kind if not self.flag else "true" if kind == "string" else "false"
 
-    def raw(self, written: str) -> bool:
-        """Return whether this mark means raw text."""
-        return written == self.of("string")
-
 
 @dataclass(frozen=True, slots=True)
 class Tag(_Shown):

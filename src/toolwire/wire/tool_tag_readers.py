@@ -141,7 +141,8 @@ def _elements(reader: BlockReader, node: Elements, other_calls: KnownTags) -> Co
 def _element(arguments: ElementArguments, element: tuple[str, dict[str, str], bool], other_calls: KnownTags) -> Any:
     """Read the value of a parameter; return whether the call's closing tag ended it."""
     call = arguments.call
-    key, _, closed = element
+    key, attributes, closed = element
+    call.members.update(attributes)
     stream = call.index >= 0 and arguments.may_stream(key)
     call.refuse_repeat(key, key in call.arguments)
     pieces = TextBuffer()

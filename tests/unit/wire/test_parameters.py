@@ -223,3 +223,16 @@ def test_a_list_in_yaml_that_cannot_be_read_is_not_an_item_of_a_list() -> None:
     response = check_chunking("<f>\nl: '[x'\n</f>", format="tool_tags", tools=tools).response
     assert response.tool_calls == ()
     assert ["begins as a list" in problem.message for problem in response.problems] == [True]
+
+
+@pytest.mark.parametrize("format", ["deepseek_dsml", "kimi_k3", "k2_horizon"])
+def test_a_mark_that_is_not_known_leaves_the_type_to_the_schema_and_is_reported(format: str) -> None:
+    tools = [{"name": "f", "parameters": {"properties": {"s": TEXT}}}]
+    text = toolwire.render_calls([toolwire.ToolCall("f", {"s": "7"}, "functions.f:0")], format=format, tools=tools)
+    mark = "true" if format == "deepseek_dsml" else "string"
+    for spelling in (mark, mark.upper()):
+        response = toolwire.parse(text.replace(mark, spelling), format=format, tools=tools)
+        assert ([call.arguments for call in response.tool_calls], response.problems) == ([{"s": "7"}], ())
+    response = check_chunking(text.replace(mark, "wrong"), format=format, tools=tools).response
+    assert [call.arguments for call in response.tool_calls] == [{"s": "7"}]
+    assert [problem.kind for problem in response.problems] == ["unread_members"]

@@ -303,3 +303,10 @@ def test_an_element_that_is_no_parameter_emits_nothing_of_a_call_that_does_not_b
     text = "<read_file><unknown>a</unknown>"
     response = check_chunking(text, format="auto", tools=TOOLS).response
     assert (response.tool_calls, response.incomplete, response.content) == ((), (), text)
+
+
+def test_attributes_of_a_parameter_are_reported() -> None:
+    tool = {"name": "f", "parameters": {"properties": {"s": {"type": "string"}}}}
+    response = check_chunking('<f><s kind="text">a</s></f>', format="tool_tags", tools=[tool]).response
+    assert [call.arguments for call in response.tool_calls] == [{"s": "a"}]
+    assert ["'kind'" in problem.message for problem in response.problems] == [True]
