@@ -152,16 +152,12 @@ class ModelTurn:
             async with self._context.limits.room_for(self._expected(messages, note), last=turn.last):
                 response, turn, reason = await self._try(turn, messages, note)
             if not reason:
-                self._taint(response)
+                # Pages that the provider fetched: the model had read them when it wrote the calls of this very answer.
+                self._context.session.untrusted |= any(map(is_from_server_tool, response.parts))
                 return self._context.config.hooks.change_response(response, turn), turn
             if not left:
                 raise ProviderError(reason)
         raise AssertionError("unreachable")
-
-    def _taint(self, response: ParsedResponse) -> None:
-        """Record that untrusted content is in the conversation, if the provider fetched some for this answer."""
-        # The model had read it when it wrote the calls of this very answer.
-        self._context.session.untrusted |= any(map(is_from_server_tool, response.parts))
 
     async def _try(
         self, turn: TurnInfo, messages: Sequence[Message], note: str

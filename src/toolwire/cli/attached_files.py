@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from toolwire.cli.console import CliError
 from toolwire.errors import DefinitionError
 from toolwire.messages import FilePart, ImagePart
-from toolwire.runtime.attachments import attach, known_suffixes, media_type_of
+from toolwire.runtime.attachments import attach, known_suffixes, media_part, media_type_of
 
 _SCHEMES: Final = ("http", "https")
 
@@ -31,10 +31,7 @@ def read_attachment(source: str) -> ImagePart | FilePart:
     address = urlsplit(source)
     name = PurePosixPath(address.path).name
     if address.scheme in _SCHEMES and address.netloc:
-        media_type = _known_type(source, name)
-        if media_type.startswith("image/"):
-            return ImagePart(url=source, media_type=media_type)
-        return FilePart(url=source, media_type=media_type, name=name)
+        return media_part(_known_type(source, name), url=source, name=name)
     try:
         path = Path(source).expanduser()
         path.stat()  # a missing file is the better message, whatever its name

@@ -19,7 +19,7 @@ def base_of(endpoint: Endpoint, base_url: str) -> str:
     return base + endpoint.root if endpoint.root and base and not urlsplit(base).path else base
 
 
-def counted(endpoint: Endpoint, body: Mapping[str, Any]) -> dict[str, Any]:
+def with_token_counts(endpoint: Endpoint, body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of a request for a stream that reports its tokens: without them, a budget would count nothing."""
     if not endpoint.counts_streams:
         return dict(body)

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlsplit
 from typing_extensions import TypeForm, TypeVar
 
 from toolwire._surface import check_type, wrong_type
-from toolwire.client.addressed_request import addressed, base_of, counted
+from toolwire.client.addressed_request import addressed, base_of, with_token_counts
 from toolwire.client.aws_signature import signed_headers
 from toolwire.client.cloud_places import filled
 from toolwire.client.endpoint_key import read_key
@@ -248,7 +248,7 @@ class Client:
         model = model or self.model
         with_settings = request.with_defaults(self._additions.settings)
         if body is not None and with_settings is request and is_inert(request, model):
-            body = counted(self._endpoint, body) if stream and counts_tokens else body
+            body = with_token_counts(self._endpoint, body) if stream and counts_tokens else body
             return patched({**body, "model": model} if "model" in body else body, self._additions.extra_body)
         return self._body(replace(with_settings, model=model), request.tools, stream, notes, self._additions)
 
@@ -443,7 +443,7 @@ class Client:
         model = request.model or self.model
         request, tools = inert_for_template(request, tools, model)
         body = self.api.encode_request(request, tools=tools or None, model=model, stream=stream, notes=notes)
-        body = counted(self._endpoint, body) if stream else body
+        body = with_token_counts(self._endpoint, body) if stream else body
         return patched(body, additions.extra_body)
 
     def _request(

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 
 from toolwire.errors import ToolError
-from toolwire.messages import FilePart, ImagePart
+from toolwire.runtime.attachments import media_part
 from toolwire.text.json_text import refuse_constant, within_limits
 from toolwire.text.truncate import truncate
 
@@ -44,7 +44,7 @@ async def read_response(response: httpx.Response, max_bytes: int) -> Any:
     if _is_text(media_type):
         return _decoded(body, response)
     data = base64.b64encode(body).decode("ascii")
-    return ImagePart(data, media_type) if media_type.startswith("image/") else FilePart(data, media_type)
+    return media_part(media_type, data)
 
 
 async def _body(response: httpx.Response, max_bytes: int) -> bytes:

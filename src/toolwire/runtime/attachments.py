@@ -1,4 +1,4 @@
-"""Read a file of this machine as a part of a message: an image, a document, a recording or a video."""
+"""Images and files as parts of a message, by their media types; files of this machine are read for that."""
 
 from __future__ import annotations
 
@@ -93,6 +93,15 @@ def attach(path: str | Path, *, media_type: str = "", max_bytes: int = MAX_ATTAC
     if not content:
         raise DefinitionError(f"{path.name} is empty, so there is nothing to attach")
     data = base64.b64encode(content).decode("ascii")
+    return media_part(media_type, data, name=path.name)
+
+
+def media_part(media_type: str, data: str = "", *, url: str = "", name: str = "") -> ImagePart | FilePart:
+    """Return the part for content of a media type: an image, which has no name, or a file.
+
+    Raises:
+        ValueError: see `ImagePart` and `FilePart`.
+    """
     if media_type.startswith("image/"):
-        return ImagePart(data, media_type)
-    return FilePart(data, media_type, name=path.name)
+        return ImagePart(data, media_type, url)
+    return FilePart(data, media_type, url, name)

@@ -23,13 +23,13 @@ _STRING_PREFIX = re.compile(r"[rRbBfFuU]{1,2}\Z")
 # In an expression that stays text only brackets, quotes and the delimiters after it matter, and an equals sign: it
 # begins another argument, unless it is part of a comparison.
 _SPECIAL = re.compile(r"""[=!<>]=?|[][(){}'",:;]""")
-_NO_VALUE = ",:=)]}<>|;`\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH COMMA}"
-_FOREIGN_QUOTES = (
+_NO_VALUE = (
+    ",:=)]}<>|;`\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH COMMA}"
     "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}\N{DOUBLE LOW-9 QUOTATION MARK}"
     "\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}\N{SINGLE LOW-9 QUOTATION MARK}"
     "\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}\N{RIGHT-POINTING DOUBLE ANGLE QUOTATION MARK}"
 )
-"""Quotes that no language has. As text, a value in them would keep them."""
+"""Signs with which no value begins, and quotes that no language has: as text, a value in them would keep them."""
 _BEHIND_STRING = "+%*.["
 """Signs with which an expression continues behind a string, beside words such as `in`."""
 _QUOTED = {quote: re.compile(rf"(?:[^{quote}\\]|\\.)*", re.DOTALL) for quote in "'\""}
@@ -186,7 +186,7 @@ class ExpressionScanner:
         elif c.isalnum() or c in "_$.+-\\":
             self._state = _WORD_GOES_ON
             return pos
-        elif frame is not None and (frame.key is not None or frame.in_tool) and c not in _NO_VALUE + _FOREIGN_QUOTES:
+        elif frame is not None and (frame.key is not None or frame.in_tool) and c not in _NO_VALUE:
             self._state = _TEXT
             return pos
         self.error = "a value is missing"
@@ -392,7 +392,7 @@ class ExpressionScanner:
     def _in_text(self, text: str, pos: int, final: bool, offset: int) -> int:
         match = _SPECIAL.search(text, pos)
         at = match.start() if match else len(text)
-        behind_quote = self._behind_quote and text[pos:at].isspace() | (pos == at)
+        behind_quote = self._behind_quote and (pos == at or text[pos:at].isspace())
         self._behind_quote = behind_quote and match is None
         if match is None:
             return at

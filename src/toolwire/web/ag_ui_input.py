@@ -14,6 +14,7 @@ from toolwire.agent.agent import Agent
 from toolwire.agent.run_context import RunOptions
 from toolwire.agent.team import AgentTeam
 from toolwire.messages import FilePart, ImagePart, Message, Part, TextPart, ToolCall, ToolResult
+from toolwire.runtime.attachments import media_part
 from toolwire.web.ag_ui import ag_ui_stream
 from toolwire.web.front_end_request import Body, CamelCase, FrontEndRequest, run_request
 from toolwire.wire.arguments import read_arguments
@@ -53,10 +54,7 @@ class _Binary(CamelCase):
     filename: str | None = None
 
     def part(self) -> Part:
-        data, url = self.data or "", self.url or ""
-        if self.mime_type.startswith("image/"):
-            return ImagePart(data, self.mime_type, url)
-        return FilePart(data, self.mime_type, url, self.filename or "")
+        return media_part(self.mime_type, self.data or "", url=self.url or "", name=self.filename or "")
 
 
 _Content = str | list[Annotated[_Text | _Media | _Binary, Field(discriminator="type")]]

@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Literal, Unpack
 from toolwire.agent.agent import Agent
 from toolwire.agent.run_context import RunOptions
 from toolwire.agent.team import AgentTeam
-from toolwire.messages import FilePart, ImagePart, Message, Part, TextPart, ToolCall, ToolResult
+from toolwire.messages import Message, Part, TextPart, ToolCall, ToolResult
+from toolwire.runtime.attachments import media_part
 from toolwire.web.front_end_request import Body, CamelCase, FrontEndRequest, run_request
 from toolwire.web.vercel import vercel_stream
 
@@ -39,10 +40,8 @@ class _UIPart(CamelCase):
         match self.type:
             case "text" if self.text:
                 return TextPart(self.text)
-            case "file" if self.media_type.startswith("image/"):
-                return ImagePart(media_type=self.media_type, url=self.url)
             case "file":
-                return FilePart(media_type=self.media_type, url=self.url, name=self.filename or "")
+                return media_part(self.media_type, url=self.url, name=self.filename or "")
         return None
 
     def call(self) -> ToolCall | None:

@@ -11,7 +11,7 @@ from toolwire.wire.leaf_scanners import Leaf
 from toolwire.wire.lookahead import Lookahead
 from toolwire.wire.node_markers import ANY_TAG
 from toolwire.wire.quotations import BRACKETS, Enclosed, Quotation, quotation
-from toolwire.wire.result_tags import closing_tags, result_name
+from toolwire.wire.result_tags import ResultTags, closing_tags, result_name
 
 _BLANK = re.compile(r"\s*")
 
@@ -277,7 +277,9 @@ class ContentScanner(Leaf):
         if marker not in self._content.openers:
             return False
         if marker == ANY_TAG:  # in an answer, such a call would be part of the answer
-            return not self.answering and self._lookahead[ANY_TAG].opens_block(text, start, self._last)
+            tags = self._lookahead[ANY_TAG]
+            assert isinstance(tags, ResultTags)
+            return not self.answering and tags.opens_block(text, start, self._last)
         return self.blank and marker in BRACKETS
 
     def _opens_quotation(self, text: str, start: int, stop: int, marker: str) -> bool:

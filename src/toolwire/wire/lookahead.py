@@ -32,9 +32,6 @@ class Lookahead(Protocol):
             None if more text is needed to decide.
         """
 
-    def opens_block(self, text: str, start: int, before: str) -> bool:
-        """Return whether the opener at `start`, which opens something, opens a block and not a quotation."""
-
     def is_prefix(self, text: str) -> bool:
         """Return whether more text is needed to decide about `text`, which begins with the opener."""
 
@@ -52,10 +49,6 @@ class NextCharacter:
         if stop == len(text) and not final:
             return None
         return text[stop : stop + 1] in self._characters
-
-    def opens_block(self, text: str, start: int, before: str) -> bool:
-        """Return True: it opens no quotation."""
-        return True
 
     def is_prefix(self, text: str) -> bool:
         """Return False: the next piece decides."""
@@ -83,10 +76,6 @@ class KnownTags:
         if end == len(text):
             return None if not final and self._begins(text[stop:end]) else False
         return text[stop:end] in self._names and (text[end] in _SPACE or text[end] in ">/")
-
-    def opens_block(self, text: str, start: int, before: str) -> bool:
-        """Look the name up again."""
-        return self.opens(text, start, start + 1, final=True, blank=False, before=before) is True
 
     def is_prefix(self, text: str) -> bool:
         """Return whether a known tool's name may begin like this."""

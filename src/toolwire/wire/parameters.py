@@ -41,9 +41,19 @@ def params(reader: BlockReader, step: Step) -> Control:
     finally:
         for key, occurrences in listed.items():
             try:
-                call.put_value(key, combine(occurrences, call.shape.property(key)))
-            except ValueError as error:
-                call.refuse(f"the parameter {key[:60]!r} {error}")
+                argument = combined(call, key, occurrences)
+            except Unreadable as error:
+                call.refuse(str(error))
+            else:
+                call.put_value(key, argument)
+
+
+def combined(call: CallBuilder, key: str, occurrences: list[Occurrence]) -> Any:
+    """Return the value of a parameter from its occurrences; raise Unreadable if they make none."""
+    try:
+        return combine(occurrences, call.shape.property(key))
+    except ValueError as error:
+        raise Unreadable(f"the parameter {key[:60]!r} {error}") from error
 
 
 def _put_written_lists(call: CallBuilder, listed: dict[str, list[Occurrence]], next_key: str) -> None:
@@ -150,11 +160,7 @@ class ElementArguments:
     def put_values(self) -> None:
         """Add the values that were read to the call."""
         for key, occurrences in self._occurrences.items():
-            try:
-                value = combine(occurrences, self.call.shape.property(key))
-            except ValueError as error:
-                raise Unreadable(f"the parameter {key[:60]!r} {error}") from error
-            self.call.put_value(key, value)
+            self.call.put_value(key, combined(self.call, key, occurrences))
 
     def read_late(self) -> None:
         """Read the elements that waited for the call's name, and add their values to the call."""

@@ -320,10 +320,6 @@ class MoreThanMentioned:
             return False if final else None
         return text[stop] in _BEHIND_TAG
 
-    def opens_block(self, text: str, start: int, before: str) -> bool:
-        """Return False: it opens a quotation."""
-        return False
-
     def is_prefix(self, text: str) -> bool:
         """Return False: the next piece decides."""
         return False

@@ -93,8 +93,9 @@ class ResultTags:
         return MORE_THAN_MENTIONED.opens(text, start, end, final=final, blank=blank, before=before)
 
     def opens_block(self, text: str, start: int, before: str) -> bool:
-        """Return whether the tag is that of a known tool."""
-        return self._tools is not None and self._tools.opens_block(text, start, before)
+        """Return whether the tag at `start`, which opens something, is that of a known tool and not of a result."""
+        tools = self._tools
+        return tools is not None and tools.opens(text, start, start + 1, final=True, blank=False, before=before) is True
 
     def is_prefix(self, text: str) -> bool:
         """Return False: the next piece decides."""

@@ -13,12 +13,12 @@ from toolwire.text.yaml_mapping import PlainText, YamlError, read_mapping
 from toolwire.wire.block_reader import BlockReader, Control
 from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable
 from toolwire.wire.damaged_tags import damaged_closer
-from toolwire.wire.element_values import ElementReader, combine, infer, is_item
+from toolwire.wire.element_values import ElementReader, infer, is_item
 from toolwire.wire.json_calls import only_args
 from toolwire.wire.leaf_scanners import CDATA, NextMarker
 from toolwire.wire.lookahead import KnownTags, known_tags
 from toolwire.wire.marker_sets import marker_set
-from toolwire.wire.parameters import ElementArguments
+from toolwire.wire.parameters import ElementArguments, combined
 from toolwire.wire.syntax import Elements, ToolBody
 from toolwire.wire.text_buffer import TextBuffer
 from toolwire.wire.tool_tag_scanners import ElementText, FirstWord, ToolValue
@@ -212,10 +212,7 @@ def _put_values(call: CallBuilder, values: dict[str, Any]) -> None:
     for key, node in values.items():
         shape = call.shape.property(key)
         value = _typed(call, node, shape)
-        try:
-            call.put_value(key, combine([(value, isinstance(value, list))], shape))
-        except ValueError as error:
-            raise Unreadable(f"the parameter {key[:60]!r} {error}") from error
+        call.put_value(key, combined(call, key, [(value, isinstance(value, list))]))
 
 
 def _typed(call: CallBuilder, node: Any, shape: Shape) -> Any:
