@@ -10,6 +10,8 @@ import toolwire
 from toolwire import ParsedResponse, ToolCall, Usage
 from toolwire.agent import ConversationStore, PendingApprovals
 from toolwire.cli import run
+from toolwire.cli.agent_options import AgentOptions
+from toolwire.cli.console import CliError
 from toolwire.config.tables import load_configuration
 from toolwire.telemetry import flush
 
@@ -361,6 +363,36 @@ def test_attached_files_are_parts_of_the_question(root: Path) -> None:
     assert [part["type"] for part in parts] == ["text", "image_url", "file", "image_url"]
     assert parts[2]["file"]["filename"] == "a.pdf"
     assert parts[3]["image_url"]["url"] == "https://x.test/b.jpg?c=1"
+
+
+def test_an_answer_about_an_attached_file_is_based_on_it(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "a.png").write_bytes(PNG)
+    for options, warned in ([], True), (["--attach", str(root / "a.png")], False):
+        with scripted(ParsedResponse("A cat.")) as model:
+            assert run(["ask", "What is it?", "--root", str(root), *options, *model.options]) == 0
+        assert ("the answer is not based on" in capsys.readouterr().err) == warned
+
+
+@pytest.mark.parametrize(
+    ("model", "others", "expected"),
+    [
+        ("openai:gpt-5-mini", {}, ("openai", "gpt-5-mini")),
+        ("anthropic:claude-sonnet-4-5", {}, ("anthropic", "claude-sonnet-4-5")),
+        ("ollama:qwen3:8b", {}, ("ollama", "qwen3:8b")),
+        ("qwen3:8b", {"api": "ollama"}, ("ollama", "qwen3:8b")),
+        ("openai:gpt-5-mini", {"base_url": "http://127.0.0.1:9"}, (None, "openai:gpt-5-mini")),
+        ("hf:owner/repository/file.gguf", {}, (None, "hf:owner/repository/file.gguf")),
+    ],
+)
+def test_model_may_name_its_provider(model: str, others: dict[str, str], expected: tuple[str | None, str]) -> None:
+    options = AgentOptions(model=model, **others).validate()
+    assert (options.api, options.model) == expected
+
+
+@pytest.mark.parametrize("model", ["openai:", "nobody:gpt-5", ":x"])
+def test_model_without_a_known_provider_is_no_model(model: str) -> None:
+    with pytest.raises(CliError, match=f"unknown model '{model}'"):
+        AgentOptions(model=model).validate()
 
 
 def test_a_file_that_the_model_does_not_take_is_named(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

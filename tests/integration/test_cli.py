@@ -361,7 +361,8 @@ def test_ask_without_a_model_says_what_to_do(tmp_path: Path) -> None:
         assert "expected a size (0.5b, 1.5b), an existing GGUF file or hf:" in fails(
             2, "ask", "x", *root, "--model", name
         )
-    assert "a model behind an API needs --api or --base-url too" in fails(2, "ask", "x", "--model", "gpt-5-mini")
+    message = "a model behind an API needs its provider, as in openai:gpt-5-mini, or --api or --base-url"
+    assert message in fails(2, "ask", "x", "--model", "gpt-5-mini")
     assert "auto cannot be asked for" in fails(2, "ask", "x", "--format", "auto")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import typer
@@ -11,7 +11,7 @@ from toolwire.cli.console import CliError
 from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles
 from toolwire.cli.tools_command import tier_of
 from toolwire.config.tables import COACH, INTENT
-from toolwire.providers.api_registry import get_api
+from toolwire.providers.api_registry import find_api, get_api
 from toolwire.wire.format_registry import AUTO, get_format
 
 DEFAULT_MODEL = "1.5b"
@@ -43,7 +43,8 @@ class AgentOptions:
     model: Annotated[
         str | None,
         typer.Option(
-            help="0.5b, 1.5b, the path of a GGUF file, or hf:REPO/FILE; with --api or --base-url, its name there."
+            help="0.5b, 1.5b, the path of a GGUF file, hf:REPO/FILE, or a provider and its model, such as "
+            "openai:gpt-5-mini; with --api or --base-url, its name there."
         ),
     ] = None
     api: Annotated[
@@ -109,12 +110,24 @@ class AgentOptions:
             raise CliError("--constrain is for a model on this machine, without --api, --base-url or --config")
 
     def validate(self) -> AgentOptions:
-        """Return these options if they can be combined.
+        """Return these options, with the provider of `--model PROVIDER:NAME` as their API, if they can be combined.
 
         Raises:
             CliError: they cannot be combined.
             UnknownFormat, UnknownApi: a name is unknown.
         """
+        options = self._with_provider()
+        options._validate()
+        return options
+
+    def _with_provider(self) -> AgentOptions:
+        """Return the options with a model such as `openai:gpt-5-mini` as the API and the name of the model there."""
+        provider, colon, name = (self.model or "").partition(":")
+        if self.remote or self.config is not None or not (colon and name) or find_api(provider) is None:
+            return self
+        return replace(self, api=provider, model=name)
+
+    def _validate(self) -> None:
         if self.format is not None:
             if self.format.lower() in (AUTO, "plain"):
                 raise CliError(
@@ -141,11 +154,12 @@ class AgentOptions:
             raise CliError("--api and --base-url need --model, the name of the model on the server")
         if not self.remote and self.config is None:
             _check_local(self.model or DEFAULT_MODEL)
-        return self
 
 
 def _check_local(name: str) -> None:
     from toolwire.models.local.model_files import unknown_model
 
     if problem := unknown_model(name):
-        raise CliError(f"{problem}; a model behind an API needs --api or --base-url too")
+        raise CliError(
+            f"{problem}; a model behind an API needs its provider, as in openai:gpt-5-mini, or --api or --base-url"
+        )

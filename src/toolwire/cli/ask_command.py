@@ -22,11 +22,11 @@ toolwire ask "What is in notes.txt?" --root ~/notes --model ~/models/my.gguf --j
 
 toolwire ask "Which files are in docs?" --root . --base-url http://localhost:8000/v1 --model Qwen/Qwen3-8B -f hermes
 
-toolwire ask "Correct the spelling in README.md." --root . --api anthropic --model claude-sonnet-4-5
+toolwire ask "Correct the spelling in README.md." --root . --model anthropic:claude-sonnet-4-5
 
-toolwire ask "What does this invoice cost?" --attach invoice.pdf --api anthropic --model claude-sonnet-4-5
+toolwire ask "What does this invoice cost?" --attach invoice.pdf --model anthropic:claude-sonnet-4-5
 
-toolwire ask "And in euros?" --session invoices --api anthropic --model claude-sonnet-4-5
+toolwire ask "And in euros?" --session invoices --model anthropic:claude-sonnet-4-5
 
 toolwire ask "Which invoices are open?" --config toolwire.toml --agent clerk
 
@@ -60,7 +60,7 @@ def ask(
         raise CliError(end.detail, status=1)
     if missing := outcome.missing_call(require_tool_call):
         raise CliError(missing, status=1)
-    if outcome.tools and end.good and outcome.without_call:
+    if outcome.tools and end.good and outcome.without_call and not options.attach:
         say(f"toolwire: {outcome.without_call}, so the answer is not based on any file or lookup", "yellow")
     if not end.good:
         raise typer.Exit(1)

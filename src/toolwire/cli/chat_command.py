@@ -18,7 +18,7 @@ EXAMPLES = """Examples:
 
 toolwire chat --root .
 
-toolwire chat --root ~/notes --api anthropic --model claude-sonnet-4-5
+toolwire chat --root ~/notes --model anthropic:claude-sonnet-4-5
 
 toolwire chat --root . --base-url http://localhost:8000/v1 --model Qwen/Qwen3-8B --format hermes
 
