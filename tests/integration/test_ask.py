@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.integration.models import calling, scripted
+from tests.integration.models import API, calling, scripted
+from tests.integration.servers import Answer, Asked, serving
 
 import toolwire
 from toolwire import ParsedResponse, ToolCall, Usage
@@ -38,6 +40,47 @@ def test_the_answer_is_shown_once_and_alone(root: Path, capsys: pytest.CaptureFi
     names = [tool["function"]["name"] for tool in model.asked[0]["tools"]]
     assert names[:3] == ["list_dir", "read_file", "search_files"]
     assert len(names) == 6, "what changes something is offered too, and asks before it runs"
+
+
+@pytest.mark.parametrize("takes", [True, False], ids=["takes it", "refuses it"])
+def test_a_server_decodes_under_a_grammar_or_answers_without_one(
+    takes: bool, root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [toolwire.render_calls([READ], format="hermes"), "30"]
+    bodies: list[dict[str, Any]] = []
+
+    def answer(request: Asked) -> Answer:
+        bodies.append(json.loads(request.body))
+        if "structured_outputs" in bodies[-1] and not takes:
+            return Answer(b'{"error": {"message": "bad rule at line 3"}}', status=400)
+        stream = API.encode_stream(toolwire.replay(ParsedResponse(texts.pop(0))), model="m")
+        return Answer(b"".join(stream), content_type="text/event-stream")
+
+    options = ["--constrain", "auto", "--format", "hermes", "--api", "vllm", "--model", "m", "--root", str(root)]
+    with serving(answer) as url:
+        assert run(["ask", "How long?", "--base-url", url, *options]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "30\n"
+    assert ["structured_outputs" in body for body in bodies] == ([True, True] if takes else [True, False] * 2)
+    refusal = "the server refused the grammar, so the answer is not constrained"
+    assert (refusal in shown.err, "bad rule at line 3" in shown.err) == (not takes, not takes)
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--api", "vllm", "--model", "m"], "writes its calls as text"),
+        (["--api", "groq", "--model", "m", "-f", "hermes"], "field for grammars is known"),
+        (["--api", "vllm", "--model", "m", "-f", "coach"], "one wire format"),
+        (["--config", "x.toml"], "--config, whose profiles have a key"),
+    ],
+)
+def test_a_constraint_without_effect_is_refused(
+    options: list[str], why: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", "k")
+    assert run(["ask", "x", "--constrain", "auto", *options]) == 2
+    assert why in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.parametrize(("switch", "said"), [("", [1, 0]), ("on", [1, 0]), ("off", [0, 0])])

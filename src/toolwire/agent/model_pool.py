@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 from toolwire.client.client import Client
 from toolwire.client.exchange import Transport
@@ -18,6 +18,7 @@ from toolwire.client.transport import Retry
 from toolwire.config.tables import COACH, ModelProfile, SettingsTable
 from toolwire.errors import ConfigurationError, DefinitionError
 from toolwire.models.backends import ApiBackend, Backend, Source, TextBackend, client_source
+from toolwire.models.constraints import GRAMMAR_SERVERS, Constraint
 from toolwire.models.local.model_files import HUB, open_model
 from toolwire.models.local.weights import WEIGHTS, measured_format
 from toolwire.models.model_group import Fallback
@@ -122,7 +123,7 @@ class Models:
         self._load = load or open_model
         self._transport = transport
         self._loaded: dict[str, Writer] = {}
-        self._open = AsyncExitStack()
+        self._opened = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
         """Return the object itself."""
@@ -130,7 +131,7 @@ class Models:
 
     async def __aexit__(self, *_: object) -> None:
         """Close the connections."""
-        await self._open.aclose()
+        await self._opened.aclose()
 
     async def open(
         self,
@@ -152,6 +153,14 @@ class Models:
             ConfigurationError: the profile names no model, or its settings contradict each other.
             ProviderError: a model on this machine cannot be loaded.
         """
+        backend = await self._open_model(profile, format=format, use_xml_tool_format=use_xml_tool_format, team=team)
+        if profile.constrain is not None:
+            _constrain(backend, profile.constrain)
+        return backend
+
+    async def _open_model(
+        self, profile: ModelProfile, *, format: str | None, use_xml_tool_format: bool | None, team: bool | None
+    ) -> Backend:
         if not profile.model and profile.provider != LOCAL:
             raise ConfigurationError("the profile names no model")
         tools_config = ToolsConfig(**profile.tools.model_dump())
@@ -182,7 +191,7 @@ class Models:
         native = definitions is not None
         text_format = _text_format(tools_config, plan) if native else None
         client = open_client(profile, api, text_format=text_format, transport=self._transport)
-        await self._open.enter_async_context(client)
+        await self._opened.enter_async_context(client)
         if native:
             return ApiBackend(client)
         return _text(client_source(client), plan, profile.model, api.name, coach=coach)
@@ -233,6 +242,21 @@ class Models:
     def _template(self, name: str) -> str:
         template = getattr(self._writer(name), "chat_template", "")
         return template if isinstance(template, str) else ""
+
+
+def _constrain(backend: Backend, mode: Literal["auto", "required"]) -> None:
+    """Let a text model write its calls under a grammar."""
+    if not isinstance(backend, TextBackend):
+        raise ConfigurationError(
+            f"constrain needs a model that writes its calls as text, and in one wire format: name it, as hermes, for "
+            f"{backend.model}"
+        )
+    if not backend.takes_grammars:
+        raise ConfigurationError(
+            f"constrain needs an API whose field for grammars is known ({', '.join(GRAMMAR_SERVERS)}), "
+            f"not {backend.api!r:.40}"
+        )
+    backend.constraint = Constraint(mode)
 
 
 def _plan(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -69,7 +69,8 @@ class AgentOptions:
     constrain: Annotated[
         str | None,
         typer.Option(
-            help="auto: a local model can write no malformed call; required: nothing but calls; by default, anything."
+            help="auto: the model can write no malformed call; required: nothing but calls; by default, anything. It "
+            "needs calls in the text, of a model on this machine or of an --api that takes grammars, such as vllm."
         ),
     ] = None
     policy: PolicyFile = None
@@ -97,6 +98,11 @@ class AgentOptions:
         return self.api is not None or self.base_url is not None
 
     @property
+    def constraint_mode(self) -> Literal["auto", "required"] | None:
+        """The mode of the constraint; None for no constraint."""
+        return None if self.constrain is None else "required" if self.constrain == "required" else "auto"
+
+    @property
     def extra(self) -> str:
         """The extras that these options need, for `pip install 'toolwire[...]'`."""
         if self.config is None and not self.remote:
@@ -106,8 +112,8 @@ class AgentOptions:
     def _validate_constraint(self) -> None:
         if self.constrain not in (None, "auto", "required"):
             raise CliError(f"--constrain is auto or required, not {self.constrain!r}")
-        if self.constrain is not None and (self.remote or self.config is not None):
-            raise CliError("--constrain is for a model on this machine, without --api, --base-url or --config")
+        if self.constrain is not None and self.config is not None:
+            raise CliError("--constrain cannot be combined with --config, whose profiles have a key for it")
 
     def validate(self) -> AgentOptions:
         """Return these options, with the provider of `--model PROVIDER:NAME` as their API, if they can be combined.

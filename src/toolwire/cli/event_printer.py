@@ -59,8 +59,8 @@ HIDDEN_NAMES = 4
 """Maximum number of tools above the tier that are named."""
 
 _PROSE_LINES = ("content", "reasoning")
-_ATTACHED = frozenset(("image", "document", "audio", "video"))
-"""The first words of notes on images and files."""
+_ASKED_FOR = frozenset(("image", "document", "audio", "video", "constrain"))
+"""The first words of notes on options of the command that have no effect: attached files, and a grammar."""
 
 TurnEnders = Callable[[str], bool]
 """A predicate for names of tools that end the turn: their result is the answer."""
@@ -159,7 +159,7 @@ class EventPrinter:
             case CorrectionAdded(text):
                 self._row("hint", text if self.trace else truncate(text, 200, lines=2), "yellow")
             case TranslationNoted(note):
-                if self.trace or note.kind == "quarantined" or note.where.split(" ")[0] in _ATTACHED:
+                if self.trace or note.kind == "quarantined" or note.where.split(" ")[0] in _ASKED_FOR:
                     self._row("note", str(note), "yellow")
 
     def _show_running(self, event: ToolStarted | ProgressReported) -> None:

@@ -26,8 +26,7 @@ from toolwire.config.tables import Configuration, ModelProfile, load_configurati
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError
 from toolwire.execution.approval_requests import AsyncConfirm
 from toolwire.execution.registry import ToolRegistry
-from toolwire.models.backends import Backend, TextBackend
-from toolwire.models.constraints import Constraint
+from toolwire.models.backends import Backend
 from toolwire.policy.intent import TierGate
 from toolwire.policy.policy import Policy
 from toolwire.telemetry.defaults import SWITCH
@@ -135,11 +134,16 @@ def _sign_in(name: str, address: str) -> None:
 
 def _profile_from_options(options: AgentOptions) -> ModelProfile:
     """Return a profile of the model that the options name."""
+    constrain = options.constraint_mode
     if options.remote:
         return ModelProfile(
-            provider=options.api or "", model=options.model or "", url=options.base_url or "", key_env=options.key_env
+            provider=options.api or "",
+            model=options.model or "",
+            url=options.base_url or "",
+            key_env=options.key_env,
+            constrain=constrain,
         )
-    return ModelProfile(provider=LOCAL, model=options.model or DEFAULT_MODEL)
+    return ModelProfile(provider=LOCAL, model=options.model or DEFAULT_MODEL, constrain=constrain)
 
 
 def _from_file(
@@ -183,19 +187,10 @@ async def _agent_from_options(
     )
     try:
         backend = await models.open(profile, format=options.format)
-        if options.constrain is not None:
-            _constrain(backend, options.constrain)
         agent = Agent(backend, registry, config, policy=rules, confirm=confirm, telemetry=True)
     except ConfigurationError as error:
         raise CliError(str(error)) from error
     return OpenAgent(agent, agent, (profile,), models)
-
-
-def _constrain(backend: Backend, mode: str) -> None:
-    """Let a text model write under a grammar."""
-    if not isinstance(backend, TextBackend):
-        raise CliError("--constrain needs one wire format; it cannot be combined with --format coach")
-    backend.constraint = Constraint("required" if mode == "required" else "auto")
 
 
 def _tools(options: AgentOptions, tier: Tier, *, small: bool) -> list[object]:

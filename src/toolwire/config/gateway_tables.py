@@ -53,8 +53,7 @@ class GatewayModelTable(BaseModel, extra="forbid", frozen=True):
         fallback: profiles that are asked, in order, where none of these answers; by default those of the profile.
         calls_in_text: the wire format of calls that the model writes into its text; "auto" for any, "none" for none; by
             default as the model is known, and "auto" for an unknown one on a server of one's own.
-        constrain: "auto" or "required" to let an engine decode the calls of a model that writes them as text under a
-            grammar: of the provider "vllm", "sglang" or "llama_cpp", or in this process.
+        constrain: "auto" or "required" in place of what the profile says.
         context: the number of tokens that fit into the model.
         prices: the prices of its tokens, for keys that are limited in money; by default those that its provider
             publishes.

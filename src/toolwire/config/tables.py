@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from os import PathLike
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -176,6 +176,8 @@ class ModelProfile(_Strict):
         fallback: profiles of the models that answer where this one fails, in order; see `toolwire.models.Fallback`.
         retry: when a request that failed is repeated, before a fallback is asked.
         tools: the formats of definitions, calls and results.
+        constrain: "auto" or "required" to let its engine decode the calls that it writes as text under a grammar; see
+            `toolwire.models.Constraint`.
         settings: settings of its answers; those of an agent count before them.
         extra_body: members of the body of each request.
         extra_headers: headers of each request. Keep secrets in the environment, in the variable of `key_env`.
@@ -189,6 +191,7 @@ class ModelProfile(_Strict):
     fallback: tuple[str, ...] = ()
     retry: RetryTable | None = None
     tools: Tools = Field(default_factory=Tools)
+    constrain: Literal["auto", "required"] | None = None
     settings: SettingsTable = Field(default_factory=SettingsTable)
     extra_body: dict[str, Any] = Field(default_factory=dict)
     extra_headers: dict[str, str] = Field(default_factory=dict)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from copy import copy
-from typing import Literal
-
-from toolwire.agent.model_pool import Models, local_name
+from toolwire.agent.model_pool import Models
 from toolwire.agent.prices import Prices
 from toolwire.config.gateway_tables import GatewayModelTable
 from toolwire.config.tables import Configuration, ModelProfile
@@ -14,12 +10,9 @@ from toolwire.errors import ConfigurationError
 from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.questions import Upstream
 from toolwire.gateway.upstreams import ApiUpstream, TextUpstream
-from toolwire.models.backends import ApiBackend, Backend, TextBackend
-from toolwire.models.constraints import Constraint, GrammarServer
+from toolwire.models.backends import ApiBackend
 from toolwire.wire.format_registry import AUTO, get_format
 
-_GRAMMAR_SERVERS: Mapping[str, GrammarServer] = {"llama_cpp": "llama.cpp", "vllm": "vllm", "sglang": "sglang"}
-"""Servers that take grammars in a field of their own, by the names of providers."""
 ANY_MODEL = "*"
 """The model of a profile that is asked for whatever model the client names."""
 
@@ -64,9 +57,9 @@ async def load_models(configuration: Configuration, models: Models) -> ModelTabl
 
 
 async def _open(name: str, profile: ModelProfile, models: Models, table: GatewayModelTable) -> Upstream:
-    backend = await models.open(profile)
     if table.constrain is not None:
-        backend = _constrained(name, profile, backend, table.constrain)
+        profile = profile.model_copy(update={"constrain": table.constrain})
+    backend = await models.open(profile)
     if not isinstance(backend, ApiBackend):
         return TextUpstream(backend, name=name)
     format = table.calls_in_text or ""
@@ -75,21 +68,3 @@ async def _open(name: str, profile: ModelProfile, models: Models, table: Gateway
     return ApiUpstream(
         backend.client, name=name, model="" if profile.model == ANY_MODEL else profile.model, calls_in_text=format
     )
-
-
-def _constrained(name: str, profile: ModelProfile, backend: Backend, mode: Literal["auto", "required"]) -> Backend:
-    """Return a backend that writes calls under a grammar."""
-    if not isinstance(backend, TextBackend):
-        raise ConfigurationError(
-            f"profiles.{name}: constrain needs a model that writes its calls as text: set tools.definition_format"
-        )
-    server = "" if local_name(profile) else _GRAMMAR_SERVERS.get(profile.provider)
-    if server is None:
-        providers = ", ".join(_GRAMMAR_SERVERS)
-        raise ConfigurationError(
-            f"profiles.{name}: constrain needs a provider whose field for grammars is known ({providers}), "
-            f"not {profile.provider!r:.40}"
-        )
-    constrained = copy(backend)  # the same model may be offered without a grammar too
-    constrained.constraint = Constraint(mode, server)
-    return constrained

@@ -226,6 +226,15 @@ class TextBackend:
         self._babble = babble
         self.constraint: Constraint | None = None
 
+    @property
+    def _constrained_source(self) -> ConstrainedSource:
+        return ConstrainedSource(self._source, self._takes, self.format, self.api, self.constraint)
+
+    @property
+    def takes_grammars(self) -> bool:
+        """True if a constraint has an effect: the model is in this process, or its server's field is known."""
+        return self._constrained_source.takes_grammars
+
     def _keywords_of(self, request: ChatRequest, options: StreamOptions) -> dict[str, Any]:
         """Return the keywords for the model; note settings that it does not take."""
         values: dict[str, Any] = {name: getattr(request, name) for name in ModelSettings.__annotations__}
@@ -258,8 +267,9 @@ class TextBackend:
         )
         if options.prompt is not None:
             options.prompt.extend(prompt)
-        target = ConstrainedSource(self._source, self._takes, self.format, self.constraint)
-        written_text = target.stream(prompt, request, self._keywords_of(request, options), options.notes)
+        written_text = self._constrained_source.stream(
+            prompt, request, self._keywords_of(request, options), options.notes
+        )
         async with aclosing(written_text) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Finish):

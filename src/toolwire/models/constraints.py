@@ -2,25 +2,52 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from toolwire.errors import DefinitionError, ProviderError
 from toolwire.events import Event
-from toolwire.grammars.message_grammar import Grammar, GrammarSyntax, grammar
+from toolwire.grammars.message_grammar import GrammarSyntax, grammar
 from toolwire.messages import Message
 from toolwire.providers.request import ChatRequest, Notes
 
-GrammarServer = Literal["", "llama.cpp", "vllm", "sglang"]
-"""Servers that take grammars in a field of their own."""
-_FIELDS: Mapping[str, tuple[GrammarSyntax, tuple[str, ...]]] = {
-    "llama.cpp": ("gbnf", ("grammar",)),
-    "vllm": ("structural_tag", ("structured_outputs", "structural_tag")),
-    "sglang": ("gbnf", ("ebnf",)),
+GrammarServer = Literal["", "llama_cpp", "vllm", "sglang", "ollama", "ollama_chat", "lm_studio"]
+"""APIs of servers that decode under a grammar; "" for the API that the model is reached through."""
+
+
+class _GrammarField(NamedTuple):
+    """The field in which a server takes a grammar.
+
+    Attributes:
+        syntax: the syntax that the server takes.
+        members: returns the members of a request's body for a grammar; one in JSON Schema is passed as a value.
+    """
+
+    syntax: GrammarSyntax
+    members: Callable[[Any], dict[str, Any]]
+
+
+def _response_format(schema: Any) -> dict[str, Any]:
+    return {"response_format": {"type": "json_schema", "json_schema": {"name": "message", "schema": schema}}}
+
+
+_FIELDS: Mapping[str, _GrammarField] = {
+    # https://github.com/ggml-org/llama.cpp/tree/master/tools/server
+    "llama_cpp": _GrammarField("gbnf", lambda text: {"grammar": text}),
+    # https://docs.vllm.ai/en/latest/features/structured_outputs.html
+    "vllm": _GrammarField("structural_tag", lambda text: {"structured_outputs": {"structural_tag": text}}),
+    # https://docs.sglang.io/advanced_features/structured_outputs.html
+    "sglang": _GrammarField("gbnf", lambda text: {"ebnf": text}),
+    # https://docs.ollama.com/capabilities/structured-outputs
+    "ollama": _GrammarField("json_schema", lambda schema: {"format": schema}),
+    "ollama_chat": _GrammarField("json_schema", _response_format),
+    # https://lmstudio.ai/docs/developer/openai-compat/structured-output
+    "lm_studio": _GrammarField("json_schema", _response_format),
 }
-"""The syntax that a server takes, and the path of its field in the request's body."""
+GRAMMAR_SERVERS = tuple(_FIELDS)
 _REFUSED = frozenset({400, 422, 501})
 """HTTP statuses of a server that refuses a request for what it contains."""
 
@@ -31,7 +58,7 @@ class Constraint:
 
     Attributes:
         mode: "auto": the model may answer or call tools; "required": it has to call a tool, whatever the request says.
-        server: the server that the model runs in; "" for a model in this process.
+        server: the API of the server that the model runs in, if the model's own API is a more general one.
     """
 
     mode: Literal["auto", "required"] = "auto"
@@ -43,54 +70,8 @@ class Constraint:
             raise DefinitionError(f"a constraint is auto or required, not {self.mode!r:.40}")
         if self.server and self.server not in _FIELDS:
             raise DefinitionError(
-                f"no field for grammars is known of {self.server!r:.40}; of {', '.join(_FIELDS)} it is"
+                f"no field for grammars is known of {self.server!r:.40}; of {', '.join(GRAMMAR_SERVERS)} it is"
             )
-
-    def keywords(
-        self, request: ChatRequest, format: str, takes: Collection[str], given: Mapping[str, Any], notes: Notes | None
-    ) -> dict[str, Any] | None:
-        """Return the keywords of a constrained answer, or None if there is nothing to constrain.
-
-        Args:
-            request: the request.
-            format: the wire format that the model is asked to write.
-            takes: the keywords that the model takes.
-            given: the keywords of the answer without a constraint.
-            notes: records why an answer is not constrained.
-        """
-        if not request.tools or request.tool_choice.mode == "none":
-            return None
-        direct = "grammar" in takes
-        if not direct and not (self.server and "extra_body" in takes):
-            _note(notes, "the model takes no grammar, or it is not known in which field")
-            return None
-        syntax, path = ("gbnf", ()) if direct else _FIELDS[self.server]
-        try:
-            written = self._grammar(request, format, syntax)
-        except DefinitionError as error:
-            _note(notes, str(error))
-            return None
-        if direct:
-            return {**given, "grammar": written.text}
-        body: Any = written.text
-        for key in reversed(path):
-            body = {key: body}
-        return {**given, "extra_body": {**body, **given.get("extra_body", {})}}
-
-    def _grammar(self, request: ChatRequest, format: str, syntax: GrammarSyntax) -> Grammar:
-        allowed = request.tool_choice.names
-        tools = [tool for tool in request.tools if not allowed or tool.name in allowed]
-        mode = "required" if self.mode == "required" else request.tool_choice.mode
-        # Text may follow the calls, because the reader stops the model there. A model that wants to write an invented
-        # result, and may only write calls, would write the same call without end.
-        return grammar(
-            tools,
-            format=format,
-            tool_choice=mode,
-            parallel=request.parallel is not False,
-            syntax=syntax,
-            text_after=True,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +82,69 @@ class ConstrainedSource:
         source: the model.
         takes: the keywords that it takes.
         format: the wire format that it is asked to write.
+        api: the name of the API that it is reached through; "" for none.
         constraint: the constraint; None for none.
     """
 
     source: Callable[..., AsyncGenerator[Event]]
     takes: Collection[str]
     format: str
+    api: str
     constraint: Constraint | None
+
+    @property
+    def takes_grammars(self) -> bool:
+        """True if there is a way to give the model a grammar."""
+        return "grammar" in self.takes or self._field is not None
+
+    @property
+    def _field(self) -> _GrammarField | None:
+        """The field of the model's server; None if it is unknown, or if the model is in this process."""
+        server = (self.constraint.server if self.constraint else "") or self.api
+        return _FIELDS.get(server) if "extra_body" in self.takes else None
+
+    def _constrained(
+        self, constraint: Constraint, request: ChatRequest, keywords: Mapping[str, Any], notes: Notes | None
+    ) -> dict[str, Any] | None:
+        """Return the keywords of a constrained answer, or None, with a note of the reason, if there is none.
+
+        Args:
+            constraint: the constraint.
+            request: the request.
+            keywords: the keywords of the answer without a constraint.
+            notes: records why an answer is not constrained.
+        """
+        if not request.tools or request.tool_choice.mode == "none":
+            return None
+        direct, field = "grammar" in self.takes, self._field
+        if not direct and field is None:
+            _note(notes, "the model takes no grammar, or it is not known in which field")
+            return None
+        try:
+            text = self._grammar(constraint, request, "gbnf" if direct or field is None else field.syntax)
+        except DefinitionError as error:
+            _note(notes, str(error))
+            return None
+        if direct or field is None:
+            return {**keywords, "grammar": text}
+        members = field.members(json.loads(text) if field.syntax == "json_schema" else text)
+        return {**keywords, "extra_body": {**members, **keywords.get("extra_body", {})}}
+
+    def _grammar(self, constraint: Constraint, request: ChatRequest, syntax: GrammarSyntax) -> str:
+        allowed = request.tool_choice.names
+        tools = [tool for tool in request.tools if not allowed or tool.name in allowed]
+        mode = "required" if constraint.mode == "required" else request.tool_choice.mode
+        # Text may follow the calls, because the reader stops the model there. A model that wants to write an invented
+        # result, and may only write calls, would write the same call without end.
+        written = grammar(
+            tools,
+            format=self.format,
+            tool_choice=mode,
+            parallel=request.parallel is not False,
+            syntax=syntax,
+            text_after=True,
+        )
+        return written.text
 
     async def stream(
         self, prompt: list[Message], request: ChatRequest, keywords: Mapping[str, Any], notes: Notes | None
@@ -115,7 +152,7 @@ class ConstrainedSource:
         """Yield what the model writes; if its server refuses the grammar, ask again without it, with a note."""
         constrained: dict[str, Any] | None = None
         if self.constraint is not None:
-            constrained = self.constraint.keywords(request, self.format, self.takes, keywords, notes)
+            constrained = self._constrained(self.constraint, request, keywords, notes)
         if constrained is not None:
             has_begun = False
             try:

@@ -400,6 +400,13 @@ def test_format_of_an_unknown_local_model_is_that_of_its_chat_template(
         ({"model": "local:1.5b"}, "openai", "its tools are in the text"),
         ({"url": "http://x", "model": "m", "tools": {"result_format": "hermes"}}, None, "do not go together"),
         ({"provider": "azure", "model": "m"}, None, "has no public endpoint"),
+        ({"provider": "vllm", "model": "m", "constrain": "auto"}, None, "writes its calls as text"),
+        ({"model": "local:1.5b", "constrain": "auto"}, "coach", "in one wire format"),
+        (
+            {"provider": "groq", "model": "m", "constrain": "auto"},
+            "hermes",
+            r"field for grammars is known \(llama_cpp, vllm, .*not 'groq'",
+        ),
     ],
 )
 def test_unusable_profile_is_refused_with_a_reason(profile: dict[str, Any], format: str | None, why: str) -> None:
@@ -409,6 +416,21 @@ def test_unusable_profile_is_refused_with_a_reason(profile: dict[str, Any], form
 
     with pytest.raises(ConfigurationError, match=why):
         asyncio.run(main())
+
+
+@pytest.mark.parametrize("mode", ["auto", "required", None])
+@pytest.mark.parametrize("profile", [{"provider": "vllm", "model": "m"}, {"model": "local:1.5b"}])
+def test_profile_constrains_its_model(profile: dict[str, Any], mode: str | None) -> None:
+    class Constrainable(Small):
+        def stream(self, messages: Any, /, *, grammar: str = "") -> Generator[str | Finish]:
+            yield grammar
+
+    async def main() -> Any:
+        async with Models(load=Constrainable()) as models:
+            return await models.open(ModelProfile.model_validate({**profile, "constrain": mode}), format="hermes")
+
+    constraint = asyncio.run(main()).constraint
+    assert (constraint and constraint.mode) == mode
 
 
 @pytest.mark.parametrize(("format", "formats"), [(None, ["", ""]), ("hermes", ["hermes"] * 2), ("openai", ["", ""])])

@@ -55,7 +55,7 @@ def test_the_same_model_is_offered_without_a_grammar_too() -> None:
 
 @pytest.mark.parametrize(
     ("provider", "format", "why"),
-    [("openai_compatible", "hermes", "field for grammars is known"), ("vllm", None, "tools.definition_format")],
+    [("openai_compatible", "hermes", "field for grammars is known"), ("vllm", None, "writes its calls as text")],
     ids=["server", "format"],
 )
 def test_a_grammar_without_effect_is_refused(provider: str, format: str | None, why: str) -> None:

@@ -13,7 +13,7 @@ from toolwire.errors import DefinitionError, ProviderError
 from toolwire.events import ContentDelta, Event, Finish
 from toolwire.messages import FinishReason, Message, TextPart
 from toolwire.models.backends import StreamOptions, TextBackend
-from toolwire.models.constraints import Constraint
+from toolwire.models.constraints import GRAMMAR_SERVERS, Constraint
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice
 from toolwire.tools import ToolDefinition
 
@@ -57,8 +57,8 @@ def ask(backend: TextBackend, **request: Any) -> tuple[str, Notes]:
     return asyncio.run(run()).content, notes
 
 
-def constrained(source: Any, constraint: Constraint) -> TextBackend:
-    backend = TextBackend(source, format="hermes", model="m")
+def constrained(source: Any, constraint: Constraint, *, format: str = "hermes", api: str = "") -> TextBackend:
+    backend = TextBackend(source, format=format, model="m", api=api)
     backend.constraint = constraint
     return backend
 
@@ -85,22 +85,50 @@ def test_the_mode_and_the_tool_choice_decide_what_the_grammar_requires() -> None
     assert none == ""
 
 
+SCHEMA = ("response_format", "json_schema", "schema")
+PATHS = {
+    "llama_cpp": ("grammar",),
+    "vllm": ("structured_outputs", "structural_tag"),
+    "sglang": ("ebnf",),
+    "ollama": ("format",),
+    "ollama_chat": SCHEMA,
+    "lm_studio": SCHEMA,
+}
+
+
+def test_each_server_has_a_row() -> None:
+    assert tuple(PATHS) == GRAMMAR_SERVERS
+
+
+@pytest.mark.parametrize("server", PATHS)
+def test_a_server_gets_the_grammar_in_its_own_field(server: Any) -> None:
+    """Whether the constraint names the server, or the model is reached through its API."""
+    for constraint, api in (Constraint("required", server), "openai_compatible"), (Constraint("required"), server):
+        model = Recorded()
+        backend = constrained(model.served, constraint, format="bare_json", api=api)
+        assert backend.takes_grammars
+        ask(backend)
+        value: Any = model.requests[0]
+        for key in PATHS[server]:
+            value = value[key]
+        assert "ping" in str(value)
+        assert isinstance(value, str) == (server not in ("ollama", "ollama_chat", "lm_studio"))
+
+
 @pytest.mark.parametrize(
-    ("server", "path"),
-    [("llama.cpp", ("grammar",)), ("vllm", ("structured_outputs", "structural_tag")), ("sglang", ("ebnf",))],
+    ("format", "mode", "why"),
+    [("bare_json", "auto", "no place for text"), ("hermes", "required", "not JSON alone")],
 )
-def test_a_server_gets_the_grammar_in_its_own_field(server: Any, path: tuple[str, ...]) -> None:
+def test_what_a_json_schema_cannot_say_is_noted_and_not_constrained(format: str, mode: Any, why: str) -> None:
     model = Recorded()
-    ask(constrained(model.served, Constraint(server=server)))
-    value: Any = model.requests[0]
-    for key in path:
-        value = value[key]
-    assert "ping" in value
+    _, notes = ask(constrained(model.served, Constraint(mode), format=format, api="ollama"))
+    assert model.requests == [{}]
+    assert why in next(note for note in notes if note.where == "constrain").message
 
 
 def test_an_answer_is_asked_for_again_where_the_server_refuses_the_grammar() -> None:
     model = Recorded(ProviderError("failed to parse grammar", status=400))
-    text, notes = ask(constrained(model.served, Constraint(server="llama.cpp")))
+    text, notes = ask(constrained(model.served, Constraint(server="llama_cpp")))
     assert text == "Hello."
     assert [bool(request) for request in model.requests] == [True, False]
     assert "failed to parse grammar" in next(note for note in notes if note.where == "constrain").message
@@ -109,7 +137,7 @@ def test_an_answer_is_asked_for_again_where_the_server_refuses_the_grammar() -> 
 def test_other_errors_are_raised_as_they_are() -> None:
     model = Recorded(ProviderError("overloaded", status=503))
     with pytest.raises(ProviderError, match="overloaded"):
-        ask(constrained(model.served, Constraint(server="llama.cpp")))
+        ask(constrained(model.served, Constraint(server="llama_cpp")))
     assert len(model.requests) == 1
 
 
@@ -123,5 +151,5 @@ def test_a_model_that_takes_no_grammar_answers_without_one_and_says_so() -> None
 def test_unknown_modes_and_servers_are_refused() -> None:
     with pytest.raises(DefinitionError, match="auto or required"):
         Constraint("always")  # type: ignore[arg-type]
-    with pytest.raises(DefinitionError, match=r"llama\.cpp, vllm, sglang"):
+    with pytest.raises(DefinitionError, match="llama_cpp, vllm, sglang"):
         Constraint(server="other")  # type: ignore[arg-type]
