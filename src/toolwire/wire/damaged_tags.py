@@ -61,7 +61,7 @@ def _letters(text: str) -> str:
 
 def _are_similar(written: str, expected: str) -> bool:
     """Return whether a word may be the expected one with a typing error."""
-    return written == expected or SequenceMatcher(None, expected, written, autojunk=False).ratio() >= _SIMILAR
+    return SequenceMatcher(None, expected, written, autojunk=False).ratio() >= _SIMILAR
 
 
 def _begins_like(text: str, marker: str) -> bool:

@@ -29,7 +29,9 @@ def calls_in_lines(text: str, tools: KnownTools) -> Iterator[tuple[int, int]]:
     position = behind = 0
     for at, line in enumerate(lines):
         if at >= behind:
-            number = _lines_of_mapping(lines, at, tools) if ":" in line else 0
+            number = 0
+            if ":" in line:  # pragma: no mutate - only to be faster
+                number = _lines_of_mapping(lines, at, tools)
             if not number and ("=" in line or "--" in line):  # pragma: no mutate - only to be faster
                 number = int(_is_command(line, tools))
             if number:
@@ -62,8 +64,6 @@ def _lines_of_mapping(lines: Sequence[str], start: int, tools: KnownTools) -> in
 def _named_tool(line: str, tools: KnownTools) -> str:
     """Return the known tool that a line such as `- name: "get_weather"` names, or ""."""
     label, value = _member(line)
-    if not value or " " in value:
-        return ""
     return tools.names.resolve(value.strip(_QUOTES)) if folded_key(label.lstrip(_BULLETS)) in NAME_KEYS else ""
 
 
@@ -83,7 +83,9 @@ def _is_command(line: str, tools: KnownTools) -> bool:
     name, word = (*line.strip(_PROMPTS).split(maxsplit=2), "", "")[:2]
     flag = word.removeprefix("--")
     key, equals, value = flag.partition("=")
-    if key not in tools.parameters or (flag == word and (not equals or value.startswith("="))):
+    if flag == word and (not equals or value.startswith("=")):
+        return False
+    if key not in tools.parameters:  # pragma: no mutate - only to be faster
         return False
     tool = tools.names.resolve(name.removeprefix("/").removesuffix(":"))
     return bool(tool) and key in tools.properties(tool)

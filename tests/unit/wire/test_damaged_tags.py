@@ -17,7 +17,7 @@ TOOL = {
 @pytest.mark.parametrize(
     "tag",
     ["</parameter", "</ parameter>", "</parameter >", "</parameters>", "</PARAMETER>", "</paramter>", "<parameter>",
-     "<\\parameter>", "<//parameter>", "</parameter=s>", "</s>", "</arg>", "\N{FULLWIDTH LESS-THAN SIGN}/parameter>"],
+     "<\\parameter>", "<//parameter>", "</parameter=s>", "</s>", "</arg>", "<parameter", "\N{FULLWIDTH LESS-THAN SIGN}/parameter>"],
 )  # fmt: skip
 def test_a_closing_tag_that_is_not_written_right_is_found(tag: str) -> None:
     assert damaged_closer(f"The <b>city of light</b> is Paris{tag}\n", CLOSE) == tag
@@ -39,10 +39,12 @@ def test_a_header_that_is_not_written_right_is_found(header: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a</parameter>", "a</parameter></parameter>", "a</parameter> b", "a</parameter><p>b", "< parameter=i>"]
-)
+    "text",
+    ["", "a</parameter>", "a</parameter></parameter>", "a</parameter> b", "a</parameter><p>b", "< parameter=i>",
+     "a</parameter>parameter=i"],
+)  # fmt: skip
 def test_other_text_behind_a_closing_marker_is_no_header(text: str) -> None:
-    assert damaged_header(text, CLOSE, ["<parameter="]) == ""
+    assert damaged_header(text, CLOSE, ["<parameter=", "<"]) == ""
 
 
 @pytest.mark.parametrize("format", [n for n in toolwire.formats() if toolwire.get_format(n).blocks])

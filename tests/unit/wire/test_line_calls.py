@@ -81,6 +81,7 @@ NOT_CALLS = [
         "The get_weather city=a",
     ),
     *("get_weather --town Paris", "get_weather -city Paris", "get_weather city", "city=a", "--city a", "=", "--", ":"),
+    "get_weather city a=b",
     *('<input name="city" value="a"/>', '<use name="get_time" city="a">', '<x name="get_weather" town="a"/>'),
     *('<x title="get_weather" city="a"/>', "<x name=get_weather city=a>"),
     *('{"name": "get_weather", "result": {"city": "a"}}', '{"name": "get_time", "argumentz": {"city": "a"}}'),
@@ -113,6 +114,12 @@ def test_a_mapping_is_reported_with_all_of_its_lines() -> None:
     text = f"{MAPPINGS[1]}\n\nThen:\n{COMMANDS[1]}\n{MAPPINGS[1]}\nDone.\n{MAPPINGS[0]}\n  and so on\nDone: yes"
     expected = [MAPPINGS[1], COMMANDS[1], MAPPINGS[1], MAPPINGS[0]]
     assert [problem.raw for problem in parse(text, tools=TOOLS).problems] == expected
+
+
+@pytest.mark.parametrize("behind", ["Done: yes", "      ", "  and so on", "      \n  days: 1"])
+def test_a_mapping_ends_at_a_line_of_another_or_of_none(behind: str) -> None:
+    (problem,) = parse(f"{MAPPINGS[0]}\n{behind}\n", tools=TOOLS).problems
+    assert problem.raw == MAPPINGS[0]
 
 
 @pytest.mark.parametrize(

@@ -254,3 +254,21 @@ def test_results_of_other_names_hide_calls_of_such_a_tool() -> None:
     text = "<tool_result>\n<observation><query>a</query></observation>\n</tool_result>"
     for format in ("auto", "tool_tags"):
         assert read(text, format, [OBSERVATION]).tool_calls == ()
+
+
+# -- pieces of such a tag ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tag", ["<tool_result", "<tool_result id='1'", "<|tool_response", "<observation"])
+def test_a_tag_in_which_the_text_ends_stays_in_the_content(tag: str) -> None:
+    for size in range(1, len(tag) + 1):
+        for before in ("", "So:\n", "So: "):
+            text = before + tag[:size]
+            assert read(text, "hermes").content == text
+
+
+@pytest.mark.parametrize("text", ["a <b c", "a <b>c", "a < b", "a <tool_result c <b>d", "<tool_box>c"])
+def test_a_piece_waits_only_while_its_tag_may_become_that_of_a_result(text: str) -> None:
+    parser = StreamParser(format="hermes", tools=[RUN])
+    events = [event for piece in ("So it is.\n", text) for event in parser.feed(piece)]
+    assert collect(events, raw="").content == f"So it is.\n{text}"
