@@ -147,7 +147,7 @@ class KnownToolsReader:
         if self._state == _EXPRESSION and self._scanner.in_call:
             return MessageReading(self._calls, cut=rest)
         if self._state in (_EXPRESSION, _NAMED):
-            if self._state == _EXPRESSION and self._scanner.is_open and self.alive:
+            if self._state == _EXPRESSION and self._scanner.is_open:
                 self.error, self.unreadable = "the text ends inside it", True
             self._not_an_item()
         if not self.alive or not self._calls or (self._state == _BEHIND and declines(rest)):

@@ -258,8 +258,8 @@ class Bracketed(Quotation):
             self._hidden = TextBuffer()
             return pos + 1
         word = _WORD.match(text, pos)
-        self.over = word is None or (begins_line and c.isalpha())
-        if word is None or self.over:
+        if word is None or (begins_line and c.isalpha()):
+            self.over = True
             return pos
         self._last = word[0][-1]
         return word.end()

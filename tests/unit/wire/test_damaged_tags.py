@@ -17,7 +17,8 @@ TOOL = {
 @pytest.mark.parametrize(
     "tag",
     ["</parameter", "</ parameter>", "</parameter >", "</parameters>", "</PARAMETER>", "</paramter>", "<parameter>",
-     "<\\parameter>", "<//parameter>", "</parameter=s>", "</s>", "</arg>", "<parameter", "\N{FULLWIDTH LESS-THAN SIGN}/parameter>"],
+     "<\\parameter>", "<//parameter>", "</parameter=s>", "</s>", "</arg>", "<parameter",
+     "\N{FULLWIDTH LESS-THAN SIGN}/parameter>"],
 )  # fmt: skip
 def test_a_closing_tag_that_is_not_written_right_is_found(tag: str) -> None:
     assert damaged_closer(f"The <b>city of light</b> is Paris{tag}\n", CLOSE) == tag

@@ -368,12 +368,34 @@ def test_calls_before_a_refusal_are_content(refusal: str) -> None:
             assert (calls(response), response.content, response.problems) == ([], text, ())
 
 
+@pytest.mark.parametrize(
+    "behind",
+    ["1.", "12)", "*", "**", "**Tool", '"', "''", "'''x", "Tool cal", "x", "return", "json", "<tool", "[TOOL", "-",
+     "search", "search:", "[1, 2", "{", '"a'],
+)  # fmt: skip
+def test_text_that_never_becomes_a_call_stays_in_the_content(behind: str) -> None:
+    for size in (0, 1):
+        response = as_hermes(f"search(query='a')\n{behind}", size)
+        assert (calls(response), response.content) == ([A], behind)
+        text = f"search(query='a') {behind}"
+        if behind not in "**-":  # bullets may be anywhere
+            assert (calls(as_hermes(text, size)), as_hermes(text, size).content) == ([], text)
+
+
 def test_prose_is_passed_on_at_its_first_word() -> None:
     parser = StreamParser(format="auto", tools=TOOLS)
     assert [len(parser.feed(piece)) > 0 for piece in ("This", " ", "is")] == [False, False, True]
     for text in ("The weather is fine", "Searching for", "**Bold**", "1) One thing"):
         parser = StreamParser(format="auto", tools=TOOLS)
         assert sum(len(event.text) for event in parser.feed(text)) >= len(text) - 6, text  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("text", ["a" * 400, "<" + "a" * 100, "<a\n", "**bold", "**tool and", "'a", "'''a"])
+def test_what_is_too_long_for_a_name_or_a_token_is_passed_on(text: str) -> None:
+    reader = known_tools_reader()
+    for character in text:
+        reader.feed(character)
+    assert not reader.alive or text[0] == "'"
 
 
 def test_a_word_is_passed_on_once_it_cannot_be_assigned_to() -> None:

@@ -134,6 +134,9 @@ def test_a_string_of_json_behind_a_damaged_opener_quotes(opener: str, quoted: st
         "(see it's 'here, QUOTED",
         '{ QUOTED "',
         '{"a": don\'t QUOTED',
+        'f(="QUOTED")',
+        'f(see "QUOTED")',
+        'f(a, b="QUOTED")',
     ],
 )
 def test_outside_the_strings_of_json_a_call_is_read(text: str) -> None:
@@ -147,6 +150,12 @@ def test_a_string_behind_closed_brackets_quotes_up_to_the_last_one(inner: str) -
     text = f'So {{"a": {inner}, "content": "see {_CWM}"}}'
     assert (_read(text).tool_calls, _read(text).content) == ((), text)
     assert len(_read(f'So {{"a": {inner}}}, "see {_CWM}"').tool_calls) == 1
+
+
+@pytest.mark.parametrize("text", ['{"a":\n1, "b": "see QUOTED"}', '{"a": "say \\", QUOTED"}', '{"a":\n["QUOTED"]}'])
+def test_in_the_strings_of_json_no_call_is_read(text: str) -> None:
+    for size in (1, 3):
+        assert _read(f"So {text}".replace("QUOTED", _CWM), size=size).tool_calls == ()
 
 
 @pytest.mark.parametrize(
@@ -200,6 +209,7 @@ def test_a_value_behind_a_damaged_header_quotes(format: str, header: str) -> Non
         ("```a`rest", "rest"),
         ("```\na``` ```\nrest", None),
         ("```\n``\nrest", None),
+        ("```\n``", None),
         ("```", None),
     ],
 )
@@ -213,7 +223,7 @@ def test_a_code_fence_ends_at_a_line_of_as_many_characters(text: str, rest: str 
     assert fence.unclosed() == ("" if fence.over else text)
 
 
-@pytest.mark.parametrize("text", ["```\na\n```", "```\n```  ", "~~~\n~~~~"])
+@pytest.mark.parametrize("text", ["```\na\n```", "```\n```  ", "~~~\n~~~~", "```a`"])
 def test_a_closing_fence_may_end_the_text(text: str) -> None:
     fence = CodeFence(text[0])
     assert (fence.read(text, 0, False), fence.unclosed()) == (len(text), "")
