@@ -130,7 +130,7 @@ class JournalError(ToolwireError):
 
 
 class ConversationError(ToolwireError):
-    """A conversation that cannot be read or stored, or that another process has changed meanwhile.
+    """A conversation that cannot be read or stored, or that was changed elsewhere meanwhile.
 
     Attributes:
         branch: name of the conversation that has the messages which could not be stored under their own name; "" if

@@ -1,6 +1,6 @@
 """Conversations that are stored by name, so that any process can continue them.
 
-Each change has to be of the version that was opened. If another process was faster, nothing of either is lost: what
+Each change has to be of the version that was opened. If another run was faster, nothing of either is lost: what
 cannot be stored under its name is stored as a branch, and an error names it.
 """
 
@@ -15,7 +15,7 @@ from toolwire._surface import check_type
 from toolwire.agent.conversation_database import Rows, database_of
 from toolwire.agent.conversation_json import dump_messages, dump_session, load_messages, load_session
 from toolwire.agent.pending import PendingApprovals
-from toolwire.agent.stored_names import name_fault
+from toolwire.agent.stored_names import MAX_NAME, name_fault
 from toolwire.errors import ConversationError
 from toolwire.messages import Message, ToolCall
 from toolwire.policy.session import Session
@@ -179,10 +179,10 @@ class ConversationStore:
             if self._update(rows, name, version, content) if version else self._insert(rows, name, content):
                 return
             number = 2
-            while not self._insert(rows, branch := f"{name} ({number})", content):
+            while not self._insert(rows, branch := _numbered(name, number), content):
                 number += 1
         raise ConversationError(
-            f"the conversation {name!r} was changed by another process: what was said here is stored as {branch!r}",
+            f"the conversation {name!r} was changed since it was opened: what was said here is stored as {branch!r}",
             branch=branch,
         )
 
@@ -210,8 +210,8 @@ class ConversationStore:
 class Conversation:
     """A conversation of a store, to be passed to a run: `agent.run(task, conversation=...)`.
 
-    The run continues it, and saves it before its last event. A run that is stopped or fails with an error saves
-    nothing.
+    The run continues it, and saves it before its last event. A run that is stopped, that fails with an exception, or
+    whose model cannot be asked at all saves nothing.
 
     Attributes:
         name: its name.
@@ -249,7 +249,7 @@ class Conversation:
             pending: what waits for approvals.
 
         Raises:
-            ConversationError: another process has changed it since it was opened. The messages are stored under the
+            ConversationError: it was changed elsewhere since it was opened. The messages are stored under the
                 name in the attribute `branch` of the error.
         """
         self._store.write(self, _Content.of(messages, self.session, pending))
@@ -257,10 +257,10 @@ class Conversation:
         self.messages, self.pending = tuple(messages), pending
 
     def check(self) -> None:
-        """Check that nobody has changed it since it was opened.
+        """Check that it was not changed elsewhere since it was opened.
 
         Raises:
-            ConversationError: another process has.
+            ConversationError: it was.
         """
         self._store.check(self)
 
@@ -268,11 +268,17 @@ class Conversation:
         """Claim what is pending for this process: others cannot resume it any more.
 
         Raises:
-            ConversationError: another process has changed the conversation since it was opened.
+            ConversationError: the conversation was changed elsewhere since it was opened.
         """
         self._store.claim(self)
         self.version += 1
         self.pending = None
+
+
+def _numbered(name: str, number: int) -> str:
+    """Return the name of a branch; a long name is truncated, so that the branch can be opened by its name."""
+    suffix = f" ({number})"
+    return f"{name[: MAX_NAME - len(suffix)]}{suffix}"
 
 
 def check_name(name: str) -> str:

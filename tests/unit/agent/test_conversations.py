@@ -1,6 +1,7 @@
 """Conversations and sessions as text, and conversations that are stored by name."""
 
 import asyncio
+import contextlib
 import json
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from toolwire import (
     OpaquePart,
     ParsedResponse,
     Part,
+    ProviderError,
     ReasoningPart,
     Session,
     TextPart,
@@ -206,11 +208,66 @@ def test_later_change_of_an_older_version_is_stored_as_a_branch(store: Conversat
     first, second = store.open("ada"), store.open("ada")
     first.save([*first.messages, Message("user", "2")])
     for number in (2, 3):
-        with pytest.raises(ConversationError, match="was changed by another process") as conflict:
+        with pytest.raises(ConversationError, match="was changed since it was opened") as conflict:
             second.save([*second.messages, Message("user", "other")])
         assert conflict.value.branch == f"ada ({number})"
         assert texts(store.open(f"ada ({number})")) == ["1", "other"]
     assert texts(store.open("ada")) == ["1", "2"]
+
+
+def test_runs_that_share_an_object_lose_no_message(store: ConversationStore) -> None:
+    conversation = store.open("ada")
+
+    async def both() -> None:
+        first = agent("One.").run("First?", conversation=conversation)
+        second = agent("Two.").run("Second?", conversation=conversation)
+        assert [event async for event in first]
+        with pytest.raises(ConversationError, match="was changed since it was opened"):
+            await anext(second)  # its history is older than what the first has saved
+
+        first, second = (agent(text).run(text, conversation=conversation) for text in ("Three.", "Four."))
+        await anext(first)
+        await anext(second)
+        assert [event async for event in first]
+        with pytest.raises(ConversationError) as conflict:
+            assert [event async for event in second]
+        assert conflict.value.branch == "ada (2)"
+
+    asyncio.run(both())
+    assert texts(store.open("ada")) == ["First?", "One.", "Three.", "Three."]
+    assert texts(store.open("ada (2)")) == ["First?", "One.", "Four.", "Four."]
+    # The object has what was stored under its name, so the next run continues that.
+    assert (conversation.version, texts(conversation)) == (2, ["First?", "One.", "Three.", "Three."])
+
+
+def test_task_without_any_answer_is_not_stored(store: ConversationStore) -> None:
+    call = ParsedResponse("", tool_calls=(ToolCall("look", {}, "c1"),))
+    unreachable = ProviderError("it cannot be reached")
+
+    @toolwire.tool
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    def ask(*script: Any) -> list[str]:
+        model = Agent(ScriptedBackend(script), [look], telemetry=False)
+        assert model.run_to_end_sync("Hi!", conversation=store.open("ada")).reason == "error"
+        return [message.role for message in store.open("ada").messages]
+
+    assert ask(unreachable) == []
+    assert ask(call, unreachable) == ["user", "assistant", "tool"]  # what was done is not forgotten
+    assert ask(unreachable) == ["user", "assistant", "tool"]
+
+
+def test_branch_of_a_long_name_can_be_opened(store: ConversationStore) -> None:
+    name = "x" * 200
+    for _ in range(2):
+        stale = Conversation(store, name)
+        with contextlib.suppress(ConversationError):
+            store.open(name).save([Message("user", "Hi!")])
+        with pytest.raises(ConversationError) as conflict:
+            stale.save([Message("user", "Hello!")])
+        assert texts(store.open(conflict.value.branch)) == ["Hello!"]
 
 
 PROGRAM = """
