@@ -58,6 +58,8 @@ EXTRAS = {
 
 PACKAGE_EXTRAS = {"toolwire.gateway": "gateway", "toolwire.integrations": "gateway", "toolwire.mcp": "mcp"}
 """The extras of packages that need modules which several extras install."""
+_EXTRAS_IN_PACKAGE = {("toolwire.agent", "sqlalchemy"): "durable"}
+"""The extra of one module in a package, where the module alone would suggest another one."""
 
 
 def lazy_exports(
@@ -108,7 +110,7 @@ def needs_extra(feature: str, extra: str = "", *, package: str = "") -> Iterator
         if isinstance(error, MissingExtra) or not (extra or module in EXTRAS):
             raise
         reason = "is not installed" if isinstance(error, ModuleNotFoundError) else f"cannot be imported ({error})"
-        extra = extra or PACKAGE_EXTRAS.get(package) or EXTRAS[module]
+        extra = extra or _EXTRAS_IN_PACKAGE.get((package, module)) or PACKAGE_EXTRAS.get(package) or EXTRAS[module]
         raise MissingExtra(feature, module or "a module", reason, extra) from error
 
 

@@ -406,7 +406,8 @@ def test_failed_start_is_reported_with_stderr(tmp_path: Path, monkeypatch: pytes
     async def main() -> None:
         async with at(server, connect=False) as desk:
             (status,) = await desk.router.connect()
-            assert (status.state, status.reason) == ("failed", "Connection closed; it said: [31mno luck")
+            why = "it closed the connection before it answered as an MCP server does"
+            assert (status.state, status.reason) == ("failed", f"{why}; it said: [31mno luck")
             assert (await desk.router.connect())[0].state == "failed"
             assert (await desk.router.connect())[0].state == "ready"
 
@@ -683,7 +684,7 @@ def test_router_without_a_registry_raises_if_a_server_cannot_be_used(tmp_path: P
     process = next(entry["start"] for entry in heard(tmp_path) if "start" in entry)
     with pytest.raises(ProcessLookupError):  # the server that works was ended
         os.kill(process, 0)
-    with pytest.raises(ConfigurationError, match="raw: it has not been approved yet"), McpRouter([good]):
+    with pytest.raises(ConfigurationError, match="raw: it has not been approved yet: approve=True"), McpRouter([good]):
         pass
     assert starts(tmp_path) == 1
     with pytest.raises(TypeError, match="approve must be a function that asks about a server, or True, not 'yes'"):

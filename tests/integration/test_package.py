@@ -52,6 +52,23 @@ def test_without_extras_agents_run_and_commands_say_what_they_need(tmp_path: Pat
     assert "Traceback" not in ran.stderr
 
 
+WITHOUT_LOCAL = """
+import sys
+for name in ("filelock", "xllamacpp", "huggingface_hub"):
+    sys.modules[name] = None
+from toolwire.cli import run
+assert run(["ask", "Hello", "--model", "hf:a/b/c.gguf"]) == 1
+"""
+
+
+def test_without_a_local_model_ask_names_the_other_way(tmp_path: Path) -> None:
+    environment = {**os.environ, "TOOLWIRE_STATE": str(tmp_path)}
+    command = [sys.executable, "-c", WITHOUT_LOCAL]
+    ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "pip install 'toolwire[local]'; or name a model behind an API with --api and --model" in ran.stderr
+
+
 WITHOUT_ANY_EXTRA = """
 import sys
 from toolwire._surface import EXTRAS

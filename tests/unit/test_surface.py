@@ -48,6 +48,16 @@ except ImportError as error:
             "toolwire.Agent needs anyio, which is not installed: [agent]",
         ),
         (
+            "from toolwire.agent import RunInfo",
+            ["sqlalchemy"],
+            "toolwire.agent.RunInfo needs sqlalchemy, which is not installed: [durable]",
+        ),
+        (
+            "from toolwire.cli.keys_command import list_keys; list_keys()",
+            ["aiohttp"],
+            "toolwire keys needs aiohttp, which is not installed: [gateway]",
+        ),
+        (
             "from toolwire.telemetry import Tracing",
             ["opentelemetry"],
             "toolwire.telemetry.Tracing needs opentelemetry, which is not installed: [otel]",

@@ -338,7 +338,8 @@ class _Building:
         new = [server.name for server in router.servers() if server.state != "off" and not server.tools]
         for status in await router.connect(*new) if new else ():
             if status.state != "ready":
-                raise ToolError(f"the MCP server {status.name} cannot be used: {status.reason or status.state}")
+                hint = f"; `toolwire mcp approve {status.name}` asks about it" if status.state == "not approved" else ""
+                raise ToolError(f"the MCP server {status.name} cannot be used: {status.reason or status.state}{hint}")
 
     def _compare(self, name: str, registry: ToolRegistry) -> None:
         """Compare the names in the policy with an agent's tools.

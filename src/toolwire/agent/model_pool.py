@@ -15,7 +15,7 @@ from typing import Literal, Self
 from toolwire.client.client import Client
 from toolwire.client.exchange import Transport
 from toolwire.client.transport import Retry
-from toolwire.config.tables import COACH, ModelProfile, SettingsTable
+from toolwire.config.tables import COACH, LOCAL, ModelProfile, SettingsTable
 from toolwire.errors import ConfigurationError, DefinitionError
 from toolwire.models.backends import ApiBackend, Backend, Source, TextBackend, client_source
 from toolwire.models.constraints import GRAMMAR_SERVERS, Constraint
@@ -30,9 +30,6 @@ from toolwire.telemetry.coached_backend import text_backend
 from toolwire.wire.format_registry import AUTO
 from toolwire.wire.profiles import detect_from_template
 from toolwire.wire.profiles import profile as model_profile
-
-LOCAL = "local"
-"""The provider of models that run in this process, also as a prefix of a model's name, before a colon."""
 
 SMALL = "forge_xml"
 """The wire format for unknown models on this machine."""

@@ -10,13 +10,13 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from toolwire.agent.model_pool import LOCAL, Models
+from toolwire.agent.model_pool import Models
 from toolwire.cli.agent_options import DEFAULT_MODEL
 from toolwire.cli.console import say
 from toolwire.cli.open_agent import load_local
 from toolwire.cli.serve_command import BackendOptions
 from toolwire.config.gateway_tables import STORE, GatewayModelTable, GatewayTable
-from toolwire.config.tables import Configuration, ModelProfile, Tools, load_configuration
+from toolwire.config.tables import LOCAL, Configuration, ModelProfile, Tools, load_configuration
 from toolwire.errors import ConfigurationError
 from toolwire.gateway.aiohttp_transport import AiohttpTransport
 from toolwire.gateway.model_loading import ANY_MODEL, load_models

@@ -152,10 +152,11 @@ def _state(key: Any) -> str:
 
 def _with_store(config: Path | None, work: Callable[[StateStore], Awaitable[_T]]) -> _T:
     """Return the result of work with the store that the gateway of this file would use."""
-    from toolwire.cli.gateway_run import store_url
-    from toolwire.config.gateway_tables import GatewayTable
-    from toolwire.config.tables import load_configuration
-    from toolwire.gateway.state_store import opened_store
+    with needs_extra("toolwire keys", "gateway"):
+        from toolwire.cli.gateway_run import store_url
+        from toolwire.config.gateway_tables import GatewayTable
+        from toolwire.config.tables import load_configuration
+        from toolwire.gateway.state_store import opened_store
 
     table = GatewayTable() if config is None else load_configuration(config).gateway
 

@@ -13,7 +13,7 @@ from toolwire.agent.agent import Agent
 from toolwire.agent.budget import Budget
 from toolwire.agent.config import AgentConfig
 from toolwire.agent.loading import Environment, open_agent, open_team
-from toolwire.agent.model_pool import LOCAL, Models, local_name
+from toolwire.agent.model_pool import Models, local_name
 from toolwire.agent.team import AgentTeam
 from toolwire.builtin.toolsets import builtin_tools, ending_tools, reading_tools
 from toolwire.cli.agent_options import DEFAULT_MODEL, AgentOptions
@@ -22,8 +22,8 @@ from toolwire.cli.mcp_command import confirm_at_terminal, silence_sdk_loggers
 from toolwire.cli.small_model_prompts import GO_ON, RESULT_CHARACTERS, TRY_AGAIN
 from toolwire.cli.tool_options import file_tools, load_policy
 from toolwire.cli.tools_command import tier_of
-from toolwire.config.tables import Configuration, ModelProfile, load_configuration
-from toolwire.errors import ConfigurationError, DefinitionError, ToolError
+from toolwire.config.tables import LOCAL, Configuration, ModelProfile, load_configuration
+from toolwire.errors import ConfigurationError, DefinitionError, MissingExtra, ToolError
 from toolwire.execution.approval_requests import AsyncConfirm
 from toolwire.execution.registry import ToolRegistry
 from toolwire.models.backends import Backend
@@ -190,6 +190,10 @@ async def _agent_from_options(
         agent = Agent(backend, registry, config, policy=rules, confirm=confirm, telemetry=True)
     except ConfigurationError as error:
         raise CliError(str(error)) from error
+    except MissingExtra as error:
+        if not small:
+            raise
+        raise CliError(f"{error}; or name a model behind an API with --api and --model", status=1) from error
     return OpenAgent(agent, agent, (profile,), models)
 
 

@@ -37,8 +37,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from toolwire.config.gateway_tables import GatewayTable, PriceTable
 from toolwire.config.toml_source import read_text, read_toml, refused, toml_line
-from toolwire.errors import ConfigurationError
+from toolwire.errors import ConfigurationError, UnknownApi
 from toolwire.policy.rule_tables import PolicyTable, TierName
+from toolwire.providers.api_registry import get_api
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.model_settings import Effort, ModelSettings, RequestAdditions
 from toolwire.providers.negotiation import FormatNegotiator, ToolsConfig, configured
@@ -62,6 +63,19 @@ COACH = "coach"
 
 def _name_or_coach(value: str) -> str:
     return value if value == COACH else _name(value)
+
+
+LOCAL = "local"
+"""The provider of models that run in this process, also as a prefix of a model's name, before a colon."""
+
+
+def _provider_name(value: str) -> str:
+    if value and value != LOCAL:
+        try:
+            get_api(value)
+        except UnknownApi as error:
+            raise ValueError(str(error)) from error
+    return value
 
 
 class _Strict(BaseModel):
@@ -183,7 +197,7 @@ class ModelProfile(_Strict):
         extra_headers: headers of each request. Keep secrets in the environment, in the variable of `key_env`.
     """
 
-    provider: str = ""
+    provider: Annotated[str, AfterValidator(_provider_name)] = ""
     model: str = ""
     url: str = ""
     key_env: str = ""

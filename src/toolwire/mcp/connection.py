@@ -429,6 +429,8 @@ def _error_text(error: BaseException) -> str:
             text = f"there is no program or directory {error.filename}{hint}"
         case OSError():
             text = f"{error.filename or ''} {error.strerror or error}".strip()
+        case MCPError() if error.code == CONNECTION_CLOSED:
+            text = "it closed the connection before it answered as an MCP server does"
         case MCPError():
             text = error.message
         case ValidationError():

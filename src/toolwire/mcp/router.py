@@ -186,7 +186,8 @@ class McpRouter:
         """
         failed = [status for status in await self.connect() if status.state not in ("ready", "off")]
         if failed:
-            reasons = "; ".join(f"{status.name}: {status.reason}" for status in failed)
+            hints = {"not approved": ": approve=True or a function approves it"}
+            reasons = "; ".join(f"{status.name}: {status.reason}{hints.get(status.state, '')}" for status in failed)
             raise ConfigurationError(f"MCP servers cannot be used: {reasons}")
 
     async def connect(self, *names: str) -> list[ServerStatus]:

@@ -396,7 +396,6 @@ def test_format_of_an_unknown_local_model_is_that_of_its_chat_template(
     [
         ({}, None, "names no model"),
         ({"model": "own"}, None, "the provider of 'own' is unknown"),
-        ({"provider": "nobody", "model": "own"}, None, "the provider of 'own' is unknown"),
         ({"model": "local:1.5b"}, "openai", "its tools are in the text"),
         ({"url": "http://x", "model": "m", "tools": {"result_format": "hermes"}}, None, "do not go together"),
         ({"provider": "azure", "model": "m"}, None, "has no public endpoint"),
@@ -431,6 +430,19 @@ def test_profile_constrains_its_model(profile: dict[str, Any], mode: str | None)
 
     constraint = asyncio.run(main()).constraint
     assert (constraint and constraint.mode) == mode
+
+
+def test_misspelt_provider_is_not_replaced_by_the_one_of_the_model(tmp_path: Path) -> None:
+    file = tmp_path / "toolwire.toml"
+    file.write_text("[profiles.p]\nprovider = 'opnai'\nmodel = 'claude-sonnet-4-5'\n[agents.a]\n")
+
+    async def main() -> None:
+        async with load_agent(file):
+            pass
+
+    with pytest.raises(ConfigurationError, match=r"toolwire.toml:2: profiles.p.provider: .*; did you mean openai"):
+        asyncio.run(main())
+    assert ModelProfile(provider="local").provider == "local"
 
 
 @pytest.mark.parametrize(("format", "formats"), [(None, ["", ""]), ("hermes", ["hermes"] * 2), ("openai", ["", ""])])
@@ -608,7 +620,9 @@ def test_servers_of_a_file_provide_tools_once_they_are_approved(
             outcome = await agent._executor(agent.registry, None).run(ToolCall("add", {"a": 1, "b": 2}, "1"), session)
             return outcome.result.text, len(agent.registry)
 
-    with pytest.raises(toolwire.ToolError, match="the MCP server probe cannot be used"):
+    with pytest.raises(
+        toolwire.ToolError, match=r"probe cannot be used: .* `toolwire mcp approve probe` asks about it"
+    ):
         asyncio.run(main(None))
     text, tools = asyncio.run(main(yes))
     assert "3" in text
