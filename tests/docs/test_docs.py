@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import configparser
 import importlib
@@ -17,7 +18,7 @@ from typing import Any, get_args
 
 import pytest
 import typer
-from tests.docs.blocks import LANGUAGES, PAGES, ROOT, blocks, page_id, run_page
+from tests.docs.blocks import LANGUAGES, PAGES, ROOT, Block, blocks, page_id, run_page
 
 import toolwire
 from toolwire._surface import PUBLIC_PACKAGES
@@ -50,6 +51,21 @@ def test_code_of_page_runs_and_prints_the_output_shown(
 @pages
 def test_every_code_block_names_its_language(page: Path) -> None:
     assert [str(block) for block in blocks(page) if block.language not in LANGUAGES] == []
+
+
+@pages
+def test_code_of_page_imports_nothing_that_it_does_not_use(page: Path) -> None:
+    code = "\n".join(block.code for block in blocks(page) if block.language == "python")
+    shown = "\n".join(re.findall(r"^(?:>>>|\.\.\.) (.*)$", code, re.MULTILINE))  # doctests
+    tree = ast.parse("\n".join(block.code for block in blocks(page) if _is_program(block)))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    names = {(alias.asname or alias.name).partition(".")[0] for node in imports for alias in node.names}
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} | set(re.findall(r"\w+", shown))
+    assert sorted(names - used) == []
+
+
+def _is_program(block: Block) -> bool:
+    return block.language == "python" and not block.code.startswith(">>>")
 
 
 _FENCE = "```"

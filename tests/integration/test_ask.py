@@ -452,6 +452,7 @@ def test_a_file_that_the_model_does_not_take_is_named(root: Path, capsys: pytest
         ("gone.xyz", "gone.xyz: No such file or directory"),
         ("a.xyz", "a.xyz: its suffix shows no media type; known are aac, avi,"),
         ("folder.pdf", "folder.pdf: Is a directory"),
+        ("folder", "folder: Is a directory"),
         ("empty.pdf", "empty.pdf is empty, so there is nothing to attach"),
         ("large.pdf", "large.pdf has 20,000,001 bytes; at most 20,000,000 can be attached"),
         ("https://x.test/file", "https://x.test/file: its suffix shows no media type"),
@@ -464,6 +465,7 @@ def test_a_file_that_cannot_be_attached_is_bad_input(
     (root / "a.xyz").touch()
     (root / "empty.pdf").touch()
     (root / "folder.pdf").mkdir()
+    (root / "folder").mkdir()
     with (root / "large.pdf").open("wb") as file:
         file.truncate(20_000_001)
     with scripted(ParsedResponse("x")) as model:

@@ -104,6 +104,7 @@ def test_the_last_conversation_can_be_taken_up(folder: Path) -> None:
         piped(folder, model, ["Really?"], "--resume", "last")
     assert out == ["Still here."]
     assert "you  Hi" in notes
+    assert "1 question so far" in notes
     asked = [message["content"] for message in model.asked[3]["messages"] if message["role"] == "user"]
     assert asked == ["Hi", "Are you there?", "Really?"], "what was taken up is kept on"
     assert [oct(one.stat().st_mode & 0o777) for one in copies.iterdir()] == ["0o600"] * 3

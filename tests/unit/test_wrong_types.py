@@ -29,6 +29,7 @@ from toolwire import (
     Isolation,
     Limit,
     Message,
+    ParsedResponse,
     Policy,
     Rule,
     Session,
@@ -725,6 +726,18 @@ def test_places_of_arguments_exist() -> None:
             AgentConfig(**{name: 1})
 
 
+@pytest.mark.parametrize("kind", ["prompt", "messages", "response", "invocation", "result"])
+def test_hook_that_returns_nothing_is_named(kind: Any) -> None:
+    def forgetful(*_: Any) -> Any:
+        """Return nothing."""
+
+    call = ParsedResponse(tool_calls=(ToolCall("f", {}, "c1"),))
+    config = AgentConfig(system="Be kind.", hooks=Hooks(**{kind: (forgetful,)}))
+    agent = Agent(ScriptedBackend([call, "x"]), [tool(name="f")(lambda: 1)], config)
+    with pytest.raises(TypeError, match=rf"what the {kind} hook .*forgetful returns must be .*, not None"):
+        agent.ask_sync("x")
+
+
 def test_events_that_are_taken_for_an_answer_are_explained() -> None:
     async def wait() -> None:
         await agent.run("x")  # type: ignore[misc]
@@ -734,6 +747,15 @@ def test_events_that_are_taken_for_an_answer_are_explained() -> None:
     with pytest.raises(AttributeError, match=r"no attribute 'output': .* ask_sync\(\) returns the answer"):
         _ = agent.run_sync("x").output  # type: ignore[attr-defined]
     assert "await ask() for the answer" in repr(agent.run("x"))
+    with pytest.raises(TypeError, match=r"`for` those of run_sync\(\)"):
+        list(agent.run("x"))  # type: ignore[call-overload]
+
+    async def read() -> None:
+        async for _ in agent.run_sync("x"):  # type: ignore[attr-defined]
+            pass
+
+    with pytest.raises(TypeError, match=r"`async for` those of run\(\)"):
+        asyncio.run(read())
 
 
 def test_settings_keep_their_signatures() -> None:

@@ -45,6 +45,10 @@ class RunEvents(AsyncGenerator[AgentEvent]):
         """Raise TypeError: this is an iterator."""
         raise TypeError(f"a run cannot be awaited: {_HINT}")
 
+    def __iter__(self) -> NoReturn:
+        """Raise TypeError: this is an asynchronous iterator."""
+        raise TypeError("`async for` reads the events of run(), and `for` those of run_sync()")
+
     def __repr__(self) -> str:
         """Return how the events are read, for the message of `asyncio.run`."""
         return f"<events of a run: {_HINT}>"
@@ -67,6 +71,10 @@ class SyncRunEvents(Iterator[AgentEvent]):
     def __next__(self) -> AgentEvent:
         """Return the next event."""
         return next(self._events)
+
+    def __aiter__(self) -> NoReturn:
+        """Raise TypeError: this is a plain iterator."""
+        raise TypeError("`for` reads the events of run_sync(), and `async for` those of run()")
 
     def close(self) -> None:
         """Stop the run."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from toolwire._surface import check_items, check_not_async, wrong_type
 from toolwire.messages import Message, ParsedResponse, ToolCall, ToolResult
@@ -16,6 +16,8 @@ from toolwire.text.identity_cache import IdentityCache
 from toolwire.text.suggest import suggests_keywords
 from toolwire.tools import ToolDefinition
 from toolwire.wire.prompts import prompt, render_definitions
+
+_T = TypeVar("_T")
 
 PLACEHOLDER = "{{tools}}"
 PREFIX = "You can call tools. They are:"
@@ -152,25 +154,26 @@ class Hooks:
     def change_prompt(self, text: str, turn: TurnInfo) -> str:
         """Pass the system prompt through its hooks."""
         for hook in self.prompt:
-            text = hook(text, turn)
+            text = _checked("prompt", hook, hook(text, turn), str, "text")
         return text
 
     def change_messages(self, messages: Sequence[Message], turn: TurnInfo) -> Sequence[Message]:
         """Pass the conversation through its hooks."""
         for hook in self.messages:
-            messages = hook(messages, turn)
+            messages = _checked("messages", hook, hook(messages, turn), Sequence, "a sequence of messages")
         return messages
 
     def change_response(self, response: ParsedResponse, turn: TurnInfo) -> ParsedResponse:
         """Pass an answer through its hooks."""
         for hook in self.response:
-            response = hook(response, turn)
+            response = _checked("response", hook, hook(response, turn), ParsedResponse, "a ParsedResponse")
         return response
 
     def change_call(self, call: ToolCall, turn: TurnInfo) -> ToolCall | ToolResult:
         """Pass a call through its hooks, until one of them answers it."""
         for hook in self.invocation:
-            changed = hook(call, turn)
+            kinds = (ToolCall, ToolResult)
+            changed = _checked("invocation", hook, hook(call, turn), kinds, "a ToolCall or a ToolResult")
             if isinstance(changed, ToolResult):
                 return changed
             call = changed
@@ -179,5 +182,17 @@ class Hooks:
     def change_result(self, call: ToolCall, result: ToolResult, turn: TurnInfo) -> ToolResult:
         """Pass a result through its hooks."""
         for hook in self.result:
-            result = hook(call, result, turn)
+            result = _checked("result", hook, hook(call, result, turn), ToolResult, "a ToolResult")
         return result
+
+
+def _checked(name: str, hook: Any, value: _T, kind: type | tuple[type, ...], expected: str) -> _T:
+    """Return what a hook returned: one that forgets to return leaves a prompt or a result empty, and says nothing.
+
+    Raises:
+        TypeError: it is of another type.
+    """
+    if not isinstance(value, kind):
+        function = getattr(hook, "__qualname__", type(hook).__name__)
+        raise wrong_type(f"what the {name} hook {function} returns", value, expected)
+    return value

@@ -57,7 +57,8 @@ class AgentOptions:
     tier: Annotated[
         str | None,
         typer.Option(
-            help="The highest tier of tools: crawl (search), walk (read), run (change); by default all tools."
+            help="The highest tier of tools: crawl (search), walk (read), run (change); by default all tools, for a "
+            "local model without built-in tools that change something."
         ),
     ] = None
     gate: Annotated[

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from errno import EISDIR
 from pathlib import Path, PurePosixPath
+from stat import S_ISDIR
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -34,7 +37,8 @@ def read_attachment(source: str) -> ImagePart | FilePart:
         return media_part(_known_type(source, name), url=source, name=name)
     try:
         path = Path(source).expanduser()
-        path.stat()  # a missing file is the better message, whatever its name
+        if S_ISDIR(path.stat().st_mode):  # a missing file and a directory are the better messages, whatever the name
+            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
         return attach(path, media_type=_known_type(source, path.name))
     except OSError as error:
         raise CliError(f"cannot attach {source}: {error.strerror or error}") from error

@@ -15,7 +15,7 @@ from toolwire.cli.agent_options import AgentOptions
 from toolwire.cli.approval_prompt import ApprovalPrompt
 from toolwire.cli.ask_run import RunOutcome, turn_enders
 from toolwire.cli.attached_files import attached_name, read_attachment, read_attachments
-from toolwire.cli.console import CliError, console, leave, say, styled
+from toolwire.cli.console import CliError, console, counted, leave, say, styled
 from toolwire.cli.event_printer import EventPrinter, OrderedPrompt
 from toolwire.cli.line_input import LineSource, open_line_source, with_echo, without_echo
 from toolwire.cli.named_session import NamedSession
@@ -402,7 +402,7 @@ class Chat:
             text = "\n".join(part.text for part in messages[-1].parts if isinstance(part, TextPart)) if messages else ""
             if text:
                 say(f"{label:<4} {text[:300]}")
-        say(f"{len(questions)} questions so far")
+        say(f"{counted(len(questions), 'question')} so far")
         if any(isinstance(part, ToolResult) for message in self.history for part in message.parts):
             self._session.untrusted = True  # the origin of these results is unknown
 

@@ -37,8 +37,8 @@ class PartialTurn:
     Attributes:
         round: number of the round.
         events: its stream events.
-        begun: ids of the calls that started, one entry per start.
-        done: outcomes of the calls that ended.
+        started_ids: ids of the calls that started, one entry per start.
+        outcomes: outcomes of the calls that ended.
     """
 
     round: int

@@ -70,7 +70,8 @@ class ScriptedBackend:
         self.requests.append(request)
         answer = next(self._answers, None)
         if answer is None:
-            raise ProviderError(f"the script has no answer {len(self.requests)}")
+            count = len(self.requests)
+            raise ProviderError(f"the script has no answer {count}: the model was asked more often than it has answers")
         if isinstance(answer, ProviderError):
             raise answer
         if isinstance(answer, str):

@@ -40,6 +40,6 @@ def test_argument_of_a_wrong_type_is_named(make: Any, said: str) -> None:
 def test_script_without_another_answer_is_an_error() -> None:
     agent = Agent(ScriptedBackend(["Hello."]))
     assert asyncio.run(agent.ask("Hi")) == "Hello."
-    with pytest.raises(toolwire.agent.RunFailed, match="the script has no answer 2"):
+    with pytest.raises(toolwire.agent.RunFailed, match="the script has no answer 2: the model was asked more often"):
         asyncio.run(agent.ask("Hi"))
     assert Member(agent, "Greets.").agent is agent
