@@ -66,7 +66,7 @@ def test_without_a_local_model_ask_names_the_other_way(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WITHOUT_LOCAL]
     ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert ran.returncode == 0, ran.stderr
-    assert "pip install 'toolwire[local]'; or name a model behind an API with --api and --model" in ran.stderr
+    assert "pip install 'toolwire[local]'; or name a model behind an API, such as --model openai:" in ran.stderr
 
 
 WITHOUT_ANY_EXTRA = """

@@ -193,7 +193,9 @@ async def _agent_from_options(
     except MissingExtra as error:
         if not small:
             raise
-        raise CliError(f"{error}; or name a model behind an API with --api and --model", status=1) from error
+        raise CliError(
+            f"{error}; or name a model behind an API, such as --model openai:gpt-5-mini", status=1
+        ) from error
     return OpenAgent(agent, agent, (profile,), models)
 
 

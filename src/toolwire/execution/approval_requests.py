@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
 import reprlib
 from collections.abc import Awaitable, Callable, Collection
 
@@ -17,6 +18,8 @@ from toolwire.policy.fingerprint import approval_key, shown_key
 from toolwire.policy.policy import Ask, Decision, Deny
 from toolwire.policy.session import Session
 from toolwire.runtime.abandonment import abandonable
+
+_log = logging.getLogger("toolwire.execution")
 
 AsyncConfirm = Callable[[Approval], Awaitable[ApprovalAnswer | bool]]
 Confirm = Callable[[Approval], Awaitable[ApprovalAnswer | bool] | ApprovalAnswer | bool]
@@ -93,11 +96,14 @@ class ApprovalRequests:
         if isinstance(caught.error, TimeoutError):
             return Issue("denied", f"Nobody approved {name} in time, so it did not run.")
         if caught.error is not None:
+            # The model alone would learn of it, and the program's author would take it for a refusal.
+            _log.warning("confirm failed, so nobody was asked about %s: %s", name, caught.message)
             return Issue("denied", f"Nobody could be asked about {name}, so it did not run: {caught.message}")
         if not isinstance(answer, (ApprovalAnswer, bool)):
             # A faulty hook may return any object. Most objects are true, and one that forgot its answer returns None:
             # neither is what a person said, so the message must not say that the user refused.
             wrong = f"confirm returned {reprlib.repr(answer)}, and not True, False or an ApprovalAnswer"
+            _log.warning("%s, so nobody was asked about %s", wrong, name)
             return Issue("denied", f"Nobody could be asked about {name}, so it did not run: {wrong}.")
         agreement = answer if isinstance(answer, ApprovalAnswer) else ApprovalAnswer(answer)
         if agreement.remember:

@@ -7,6 +7,7 @@ Every failure becomes a result that the model can act on.
 from __future__ import annotations
 
 import asyncio
+import logging
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
@@ -18,7 +19,7 @@ from weakref import WeakKeyDictionary
 from typing_extensions import Unpack
 
 from toolwire._surface import check_items, check_number, check_type, wrong_type
-from toolwire.errors import PolicyWarning, capture_errors
+from toolwire.errors import PolicyWarning, ToolError, capture_errors
 from toolwire.execution.approval_requests import ApprovalRequests, Confirm, add_preview, approved_as_shown
 from toolwire.execution.outcomes import LOST, Issue, Outcome, Shaping, build_result, failed_result, refuse
 from toolwire.execution.prepared_call import PreparedCall, prepare
@@ -31,6 +32,7 @@ from toolwire.policy.policy import Allow, Ask, Decision, Deny, Policy, full_name
 from toolwire.policy.session import Session
 from toolwire.text.suggest import check_options
 
+_log = logging.getLogger("toolwire.execution")
 _ALL_ERRORS = (BaseException,)
 _INTERRUPTS = (asyncio.CancelledError, KeyboardInterrupt, GeneratorExit)
 
@@ -282,6 +284,8 @@ class ToolExecutor:
             session.untrusted = True
         if caught.error is not None:
             result = failed_result(call, caught.message)
+            if not isinstance(caught.error, ToolError):  # the others are mistakes of its author, who needs to see where
+                _log.debug("the tool %s failed", name, exc_info=caught.error)
         return Outcome(prepared.call, result if self._shape is None else self._shape(prepared.call, result))
 
     def _warn(self) -> None:

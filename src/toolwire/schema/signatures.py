@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import docstring_parser
 from pydantic import BaseModel, TypeAdapter, ValidationError
-from pydantic.errors import PydanticUserError
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.json_schema import JsonSchemaMode
 
 from toolwire.errors import DefinitionError
@@ -71,7 +71,7 @@ def schema_from_function(function: Callable[..., Any], name: str = "") -> tuple[
     try:
         schema = _adapter(_as_function(function)).json_schema(mode=_MODE)
     except (PydanticUserError, NameError, TypeError) as error:
-        raise DefinitionError(f"no JSON Schema for its signature: {_first_line(error)}", tool=name) from None
+        raise DefinitionError(f"no JSON Schema for its signature: {_reason(error)}{_hint(error)}", tool=name) from None
     if unknown := set(schema.get("properties", {})) ^ set(signature.parameters):
         raise DefinitionError(f"a parameter's alias differs from its name: {sorted(unknown)}", tool=name)
     description, parameters = _read_docstring(inspect.getdoc(function) or "")
@@ -91,7 +91,7 @@ def schema_from_model(model: type[BaseModel]) -> tuple[str, dict[str, Any]]:
     try:
         schema = model.model_json_schema(mode=_MODE)
     except PydanticUserError as error:
-        raise DefinitionError(f"no JSON Schema for its fields: {_first_line(error)}", tool=model.__name__) from None
+        raise DefinitionError(f"no JSON Schema for its fields: {_reason(error)}", tool=model.__name__) from None
     if "$ref" in schema:  # a recursive model
         schema = {**resolve(schema, schema["$ref"]), "$defs": schema["$defs"]}
     schema = _tidy(schema)
@@ -111,7 +111,7 @@ def schema_from_type(annotation: Any) -> tuple[str, dict[str, Any]]:
     try:
         schema = _adapter(annotation).json_schema(mode=_MODE)
     except (PydanticUserError, NameError, TypeError) as error:
-        raise DefinitionError(f"no JSON Schema for {annotation!r:.80}: {_first_line(error)}") from None
+        raise DefinitionError(f"no JSON Schema for {annotation!r:.80}: {_reason(error)}") from None
     if set(schema) == {"$ref", "$defs"}:  # a recursive model
         schema = {**resolve(schema, schema["$ref"]), "$defs": schema["$defs"]}
     for _, node in subschemas(schema):
@@ -310,5 +310,15 @@ def _read_docstring(text: str) -> tuple[str, dict[str, str]]:
     return "\n\n".join(paragraphs), parameters
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+def _reason(error: Exception) -> str:
+    line = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    if not isinstance(error, PydanticSchemaGenerationError):
+        return line
+    # The advice of pydantic is about its own models, where such a type would still have no JSON Schema.
+    unusable = line.partition(". Set ")[0].rpartition("schema for ")[2]
+    return f"{unusable} has no form in JSON; use a pydantic model, a dataclass, a TypedDict, or types such as list[str]"
+
+
+def _hint(error: Exception) -> str:
+    is_unusable = isinstance(error, PydanticSchemaGenerationError)
+    return "; what the program gives to a tool is `ToolContext.deps`" if is_unusable else ""

@@ -24,7 +24,7 @@ from toolwire.policy.policy import Policy, Rule
         (asyncio.CancelledError(), "The question about add was withdrawn, so it did not run."),
     ],
 )
-def test_everything_but_an_approval_is_a_denial(answer: Any, message: str) -> None:
+def test_everything_but_an_approval_is_a_denial(answer: Any, message: str, caplog: pytest.LogCaptureFixture) -> None:
     async def confirm(_: Approval) -> Any:
         if isinstance(answer, BaseException):
             raise answer
@@ -41,6 +41,10 @@ def test_everything_but_an_approval_is_a_denial(answer: Any, message: str) -> No
     assert outcome.issue is not None
     assert (outcome.issue.kind, outcome.issue.message[: len(message)]) == ("denied", message)
     assert not ran
+    # A faulty function is reported to the program too: the model would be the only one to learn of it.
+    warnings = [record.getMessage() for record in caplog.records]
+    assert len(warnings) == (1 if answer == "yes" or type(answer) is OSError else 0)
+    assert all("nobody was asked about add" in warning for warning in warnings)
 
 
 def add(a: int) -> int:

@@ -1,6 +1,7 @@
 """Running calls: what was validated is what was approved and what ran; every call gets one result."""
 
 import asyncio
+import logging
 import threading
 import time
 import warnings
@@ -107,6 +108,17 @@ def test_what_goes_wrong_answers_the_model(name: str, arguments: dict[str, Any],
     result = one(ToolExecutor(Ran().registry), name, arguments)
     assert message in (result.error or "")
     assert "Traceback" not in (result.error or "")
+
+
+def test_log_has_the_traceback_of_a_tool_that_fails_by_mistake(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG, "toolwire.execution")
+    executor = ToolExecutor(Ran().registry)
+    one(executor, "fail", {"how": "tool"})  # meant for the model
+    one(executor, "fail", {"how": "a slip"})
+    (record,) = caplog.records
+    assert record.exc_info is not None
+    assert (record.getMessage(), str(record.exc_info[1])) == ("the tool fail failed", "a slip")
+    assert record.exc_info[2] is not None
 
 
 @pytest.mark.mission("F38")

@@ -188,7 +188,11 @@ def test_schema_of_a_pydantic_model() -> None:
         (Service.look, "is a method; make a tool of the bound method"),
         (lambda cls: 1, "is a method; make a tool of the bound method"),
         (takes_alias, "alias differs from its name: ['a', 'b']"),
-        (takes_opaque, "no JSON Schema for its signature"),
+        (
+            takes_opaque,
+            "has no form in JSON; use a pydantic model, a dataclass, a TypedDict, or types such",
+        ),
+        (takes_opaque, "what the program gives to a tool is `ToolContext.deps`"),
     ],
 )
 def test_a_refused_signature_is_explained_with_the_name_of_the_tool(function: Any, message: str) -> None:
