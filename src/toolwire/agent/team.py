@@ -117,7 +117,8 @@ class AgentTeam(Generic[_OutputT_co]):
 
     Raises:
         ConfigurationError: the coordinator's budget limits money, and nobody says what the model of another agent
-            costs. Or another agent defers approvals and the coordinator does not, so nobody could resume its run.
+            costs. Or another agent defers approvals and the coordinator does not, so nobody could resume its run. Or
+            the coordinator has an output type, and an agent to which it hands over has another one, or none.
         DefinitionError: two tools have one name; or another agent shares the coordinator's registry, to which the
             tools for members and hand-offs are added; or a hand-off goes to an agent with the coordinator's name.
         TypeError: a value is of another type.
@@ -143,6 +144,11 @@ class AgentTeam(Generic[_OutputT_co]):
                     "an agent cannot hand over to its own name: give one of them another AgentConfig(name=...)",
                     tool=handoff.tool,
                 )
+            output, other = coordinator.output, handoff.agent.output
+            if output is not None and (other is None or other.schema != output.schema):
+                # `ask` would return a value of another type than type checkers infer.
+                name = handoff.agent.config.name
+                raise ConfigurationError(f"{name} may give the answer, so it needs the output_type of its coordinator")
         tools: list[tuple[ToolDefinition, Callable[..., Any]]] = []
         tools += [(_member_tool(member), member.work) for member in members]
         tools += [(_handoff_tool(handoff), handoff.accept) for handoff in handoffs]

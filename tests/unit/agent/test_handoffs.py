@@ -187,6 +187,22 @@ def test_impossible_handoffs_are_errors() -> None:
         AgentTeam(desk, handoffs=[billing])  # type: ignore[list-item]
 
 
+def test_answer_of_another_agent_has_the_type_of_the_first() -> None:
+    typed = {"output_type": dict[str, int]}
+    with pytest.raises(ConfigurationError, match="billing may give the answer, so it needs the output_type"):
+        AgentTeam(agent("desk", **typed), handoffs=[Handoff(agent("billing"), "Invoices.")])
+    with pytest.raises(ConfigurationError, match="billing may give the answer"):
+        AgentTeam(agent("desk", **typed), handoffs=[Handoff(agent("billing", output_type=int), "Invoices.")])
+    handing = calling("transfer_to_billing")
+    same = AgentTeam(
+        agent("desk", handing, **typed), handoffs=[Handoff(agent("billing", '{"a": 1}', **typed), "Bills.")]
+    )
+    assert same.ask_sync("What is it?") == {"a": 1}
+    text = AgentTeam(agent("desk", handing), handoffs=[Handoff(agent("billing", '{"a": 1}', **typed), "Bills.")])
+    ended = text.run_to_end_sync("What is it?")
+    assert (ended.answer, ended.output) == ('{"a": 1}', {"a": 1})
+
+
 def test_team_answers() -> None:
     team = AgentTeam(agent("desk", calling("transfer_to_b")), handoffs=[Handoff(agent("b", "yes"), "B.")])
     assert asyncio.run(team.ask("Is it?")) == "yes"
