@@ -194,7 +194,7 @@ def test_answer_of_another_agent_has_the_type_of_the_first() -> None:
     with pytest.raises(ConfigurationError, match="billing may give the answer"):
         AgentTeam(agent("desk", **typed), handoffs=[Handoff(agent("billing", output_type=int), "Invoices.")])
     handing = calling("transfer_to_billing")
-    same = AgentTeam(
+    same: Any = AgentTeam(
         agent("desk", handing, **typed), handoffs=[Handoff(agent("billing", '{"a": 1}', **typed), "Bills.")]
     )
     assert same.ask_sync("What is it?") == {"a": 1}
