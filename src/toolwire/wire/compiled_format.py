@@ -19,7 +19,7 @@ from toolwire.wire.node_markers import ANY_TAG, TEXT, Markers, first, first_of, 
 from toolwire.wire.quotation_markers import quotation_markers, quoting_tags
 from toolwire.wire.quotations import MORE_THAN_MENTIONED
 from toolwire.wire.raw_values import HeaderPattern, ValueEnd
-from toolwire.wire.result_tags import RESULT_BRACKETS, ResultTags
+from toolwire.wire.result_tags import QUOTING_BRACKETS, QUOTING_MARKERS, ResultTags
 from toolwire.wire.syntax import (
     AnyOrder,
     Args,
@@ -35,6 +35,7 @@ from toolwire.wire.syntax import (
     Value,
     WireFormat,
 )
+from toolwire.wire.turn_headers import HEADS_OF_TURNS
 
 _BARE = frozenset("{[")
 """Openers that come from JSON, not from a literal of the format."""
@@ -307,8 +308,8 @@ class CompiledFormat:
         self.anywhere = free[format.at]
         self.ending = openers - drafts if format.ends_reasoning else frozenset()
         self._tags = quoting_tags(format)
-        # Any tag may be the one around a tool's result.
-        results = {ANY_TAG: frozenset[str](), **RESULT_BRACKETS}
+        # Any tag may be the one around a tool's result, or the header of a turn.
+        results = dict.fromkeys(QUOTING_MARKERS, frozenset[str]()) | QUOTING_BRACKETS
         self.quotes = results | quotation_markers(format, openers, self.anywhere)
         self.content = ContentMarkers(
             anywhere=self.anywhere,
@@ -330,7 +331,8 @@ class CompiledFormat:
         Python calls without markers begin with `[`, like every link in Markdown. So a block only begins before the
         first letter of a known tool's name. The tags of tools and results begin with `<`, like every other.
         """
-        lookahead: dict[str, Lookahead] = dict.fromkeys((*self._tags, *RESULT_BRACKETS), MORE_THAN_MENTIONED)
+        lookahead: dict[str, Lookahead] = dict.fromkeys((*self._tags, *QUOTING_BRACKETS), MORE_THAN_MENTIONED)
+        lookahead |= dict.fromkeys(HEADS_OF_TURNS, ResultTags())
         lookahead[ANY_TAG] = ResultTags(known_tags(tuple(names)) if ANY_TAG in self.blocks else None)
         if not self.format.markers:
             for nodes in self.format.blocks:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 
 from toolwire.wire.marker_sets import MarkerSet, marker_set
+from toolwire.wire.result_tags import QUOTING_MARKERS
 from toolwire.wire.syntax import END_OF_SEQUENCE, Span
 
 Markers = frozenset[str]
@@ -27,6 +28,7 @@ class ContentMarkers:
             reasoning, shows the format. Empty where the format is known.
         stops: texts after which no block begins.
         quotes: openers of code fences and other quotations, which hide what is inside.
+        reasoning_quotes: those of them that do so in reasoning too; none where no block ends the reasoning.
         closers: by opener of a quotation between markers, the markers that close it.
     """
 
@@ -54,6 +56,8 @@ class ContentMarkers:
         self.stops = stops
         self.after_stop = marker_set(self.ends, nocase)
         self.quotes = frozenset(quotes)
+        hides = bool(ending)  # pragma: no mutate - else nothing is read in reasoning anyway, and this is faster
+        self.reasoning_quotes = self.quotes & QUOTING_MARKERS if hides else frozenset[str]()
         self.closers: dict[str, MarkerSet] = {
             opener: marker_set(closers, nocase) for opener, closers in quotes.items() if closers
         }
@@ -64,7 +68,7 @@ class ContentMarkers:
         self._start = self.openers | self.closes | shared
         self.prose = marker_set(self._anywhere | drops, nocase)
         self.prose_start = marker_set(self._start | drops, nocase)
-        inside = self.ends | ending | stops
+        inside = self.ends | ending | stops | self.reasoning_quotes
         self.reasoning = {
             span.open: marker_set(frozenset({span.close, span.open}) | inside, nocase) for span in self.spans.values()
         }

@@ -10,8 +10,8 @@ from toolwire.wire.content_markers import FENCES, ContentMarkers
 from toolwire.wire.leaf_scanners import Leaf
 from toolwire.wire.lookahead import Lookahead
 from toolwire.wire.node_markers import ANY_TAG
-from toolwire.wire.quotations import BRACKETS, Enclosed, Quotation, quotation
-from toolwire.wire.result_tags import ResultTags, closing_tags, result_name
+from toolwire.wire.quotations import BRACKETS, Quotation, quotation
+from toolwire.wire.result_tags import QUOTING_MARKERS, ResultTags, quoted_result
 
 _BLANK = re.compile(r"\s*")
 
@@ -142,7 +142,8 @@ class ContentScanner(Leaf):
 
     def _reread(self, text: str) -> None:
         """Read the text of a block as a tool's result, if its tag may be around one and no call was read in it."""
-        if ANY_TAG in self._quotes and not self.reasoning and self._quote_result(text):
+        quotes = self._content.reasoning_quotes if self.reasoning else self._content.quotes
+        if ANY_TAG in self._quotes & quotes and self._quote_result(text):
             self._read_quotation(text, 0, True)
 
     def _text(self, text: str) -> None:
@@ -242,7 +243,8 @@ class ContentScanner(Leaf):
             self._text(text[start:stop])
             return stop
         # A fence inside a line is inline code; three backticks in reasoning hide nothing.
-        if marker in content.quotes and not self.reasoning and not self._is_block(text, start, marker):
+        quotes = content.reasoning_quotes if self.reasoning else content.quotes
+        if marker in quotes and not self._is_block(text, start, marker):
             if marker in self._quotes and self._opens_quotation(text, start, stop, marker):
                 return start
         elif marker in content.ends:
@@ -284,7 +286,7 @@ class ContentScanner(Leaf):
 
     def _opens_quotation(self, text: str, start: int, stop: int, marker: str) -> bool:
         """Enter the quotation that the marker at this place opens, if it opens one."""
-        if marker == ANY_TAG:
+        if marker in QUOTING_MARKERS:
             return self._quote_result(text, start)
         if marker in BRACKETS and text[stop : stop + 1] in BRACKETS:
             return False  # pragma: no mutate - only to be faster: such a quotation is over at once
@@ -302,12 +304,16 @@ class ContentScanner(Leaf):
         self.quick = None
 
     def _quote_result(self, text: str, start: int = 0) -> bool:
-        """Enter the quotation that a tag around a tool's result opens; return whether there is one here."""
-        name = result_name(text, start)
-        if name:
-            self._quotation = Enclosed(f"<{name}", closing_tags(name))
+        """Enter the quotation that a result's tag or a turn's header opens here; return whether one does.
+
+        In reasoning, it ends with the reasoning.
+        """
+        outside = self._content.closes if self.reasoning else frozenset[str]()
+        quoted = quoted_result(text, start, outside)
+        if quoted is not None:
+            self._quotation = quoted
             self.quick = None
-        return bool(name)
+        return quoted is not None
 
     def _read_quotation(self, text: str, pos: int, final: bool) -> int:
         """Read on in the quotation; return the position after what was read."""

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from toolwire.text.spans import Spans
 from toolwire.wire.dialects import CallScanner, ReadCall
 from toolwire.wire.prepared_tools import KnownTools
 from toolwire.wire.refusals import explanation_near, refusal_in
+from toolwire.wire.result_tags import spans_of_results
 
 # A list, an object, or a name before a parenthesis. Nothing else begins a call.
 _BEGINS = re.compile(r"[\[{]|(?<![\w.$-])(?:[^\W\d]|[$\\])[\w$.\\-]{0,255}(?=\()")
@@ -19,6 +21,7 @@ _FENCE_BEFORE = re.compile(r"(?:\A|\n)[ \t]*(?P<fence>`{3,}|~{3,})[\w+-]*[ \t]*\
 _FENCE_BEHIND = re.compile(r"\s*\n[ \t]*(?:`{3,}|~{3,})[ \t]*(?:\n|\Z)")
 _NEAR = 400
 """Number of characters on each side of a call that are looked at."""
+_IN_RESULT = "a tool's result"
 PATIENCE = 4  # pragma: no mutate - any small number keeps the search linear
 """Number of characters that failed attempts may read, per character of the text: the search stays linear."""
 PATIENCE_AT_LEAST = 1000  # pragma: no mutate - any number does, for short texts
@@ -111,14 +114,23 @@ class Doubts:
         # One search for all calls of the text, and none for a text without calls.
         return refusal_in(self._text)
 
+    @cached_property
+    def _results(self) -> Spans:
+        # What begins with the tag is not inside it: a tool may be named like a result.
+        return Spans((start + 1, stop) for start, stop in spans_of_results(self._text))
+
     def place(self, calls: list[ReadCall], start: int, end: int) -> EmbeddedCalls:
         """Return these calls with a code fence around them and the doubt about them."""
         start, end = _with_fence(self._text, start, end)
         return EmbeddedCalls(calls, start, end, self.about(start, end))
 
     def about(self, start: int, end: int) -> str:
-        """Return a sign of a refusal anywhere in the text, or of an explanation next to this part of it, or ""."""
-        return self._refusal or explanation_near(self._text, start, end)
+        """Return a sign of a refusal anywhere in the text, or of an explanation next to this part of it, or "".
+
+        A result of a tool in which this part begins, or a turn that is not the model's, is such a sign too.
+        """
+        sign = self._refusal or explanation_near(self._text, start, end)
+        return sign or (_IN_RESULT if self._results.overlap(start, start + 1) else "")
 
 
 def _name_before(text: str, start: int, tools: KnownTools) -> re.Match[str] | None:

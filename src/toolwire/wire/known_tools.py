@@ -17,6 +17,7 @@ from toolwire.wire.dialects import CallScanner, ReadCall
 from toolwire.wire.prepared_tools import KnownTools
 from toolwire.wire.refusals import declines
 from toolwire.wire.result_tags import RESULT_TAG
+from toolwire.wire.turn_headers import role_may_go_on, turn_header
 
 _SEPARATING = " \t\r\n,;"
 _SEPARATORS = re.compile(rf"[{_SEPARATING}]+")
@@ -25,7 +26,7 @@ _INFO = re.compile(r"[\w+#.-]*")
 _BULLET = re.compile(r"(?:[-*•]|\d{1,3}[.)])(?=[ \t])")
 _BULLET_BEGINS = re.compile(r"(?:[-*•]|\d{1,3}[.)]?)\Z")
 _WORD = re.compile(r"(?:[^\W\d]|[$\\])[\w$.\\-]*")
-# What stands in the tags of a tool's result is the text of the tool, whoever wrote the tags.
+# The text between the tags of a tool's result is the tool's, even if the model wrote the tags.
 _TOKEN = re.compile(
     rf"""(?!{RESULT_TAG})<(?:
         [|｜][^<>\n]*[|｜]                                                   # special tokens
@@ -226,6 +227,10 @@ class KnownToolsReader:
             return 0
         if ">" not in window[:_NEAR]:
             return 0 if is_whole or len(window) >= _NEAR or "\n" in window else _MORE
+        if not is_whole and role_may_go_on(window):
+            return _MORE
+        if turn_header(window) is not None:
+            return 0
         token = _TOKEN.match(window)
         return token.end() if token and token[0] not in self._answers else 0
 

@@ -361,8 +361,9 @@ def hidden_by_fence(hidden: str, position: int) -> Iterator[ProblemFound]:
     hidden = hidden[max(0, len(hidden) - max(0, position)) :]  # the rest is in the prompt
     if hidden:
         why = (
-            "A code fence, a CDATA section, a string of JSON or the tag of a parameter or result was opened and never "
-            "closed. The tool call inside it was not read. Write tool calls outside such text."
+            "A code fence, a CDATA section, a string of JSON, the tag of a parameter or result, or a turn that is not "
+            "yours was opened and never closed. The tool call inside it was not read. Write tool calls outside such "
+            "text."
         )
         yield ProblemFound(Problem("hidden_by_fence", position - len(hidden), hidden, why))
 

@@ -133,14 +133,16 @@ class Enclosed(Quotation):
     Args:
         opener: the marker that opens it, which may also be the one that closes it.
         closers: the markers that close it.
+        outside: those of them that are not part of it.
     """
 
-    __slots__ = ("_closers", "_opener")
+    __slots__ = ("_closers", "_opener", "_outside")
 
-    def __init__(self, opener: str, closers: MarkerSet) -> None:
+    def __init__(self, opener: str, closers: MarkerSet, outside: frozenset[str] = frozenset()) -> None:
         super().__init__()
         self._opener = opener
         self._closers = closers
+        self._outside = outside
 
     def read(self, text: str, pos: int, final: bool) -> int:
         """See the base class."""
@@ -151,7 +153,7 @@ class Enclosed(Quotation):
         start, stop, marker = self._closers.search(text, begin, final)
         self.over = bool(marker)
         self.waiting = self._closers if start < len(text) and not marker else None
-        stop = stop if marker else start
+        stop = stop if marker and marker not in self._outside else start
         self._hidden.add(text[pos:stop])
         return stop
 

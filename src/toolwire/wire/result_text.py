@@ -151,26 +151,35 @@ def unframed(wire: WireFormat, text: str) -> str:
 @lru_cache(maxsize=128)
 def _frames(wire: WireFormat) -> tuple[re.Pattern[str] | None, re.Pattern[str]]:
     """Return patterns for a framed result whose closer is a word (None if it is not), and for a marker alone."""
-    start, end = (_without_drops(wire, edge) for edge in wire.result)
+    start, end = (edge.strip() for edge in wire.result)
     flags = re.IGNORECASE if wire.nocase else re.NOFLAG
     # A closer such as "Observation:" is prose anywhere else, so it counts only together with its opener.
     words = bool(end) and not _TOKEN.search(end)
-    pair = re.compile(rf"^{_any_call(start)}(.*?){_any_call(end)}", flags | re.MULTILINE | re.DOTALL) if words else None
+    pair = (
+        re.compile(rf"^{_any_call(wire, start)}(.*?){_any_call(wire, end)}", flags | re.MULTILINE | re.DOTALL)
+        if words
+        else None
+    )
     line = "$" if wire.result[0].endswith("\n") else ""
-    patterns = [_any_call(start) if _TOKEN.search(start) else f"^{_any_call(start)}{line}"] if start else []
-    patterns += [_any_call(end)] if end and not words else []
+    patterns = [_any_call(wire, start) if _TOKEN.search(start) else f"^{_any_call(wire, start)}{line}"] if start else []
+    patterns += [_any_call(wire, end)] if end and not words else []
     patterns += map(re.escape, _tokens(wire))
     return pair, re.compile("|".join(patterns) or r"(?!)", flags | re.MULTILINE)
 
 
-def _without_drops(wire: WireFormat, edge: str) -> str:
-    """Return a marker without the parts that the parser drops from content."""
+def _any_call(wire: WireFormat, edge: str) -> str:
+    """Return a pattern for a marker with any name and id in it, also without the parts that are dropped from content.
+
+    The parser drops them, except in the turn of a tool.
+    """
+    without_drops = edge
     for drop in sorted(wire.drop, key=len, reverse=True):
-        edge = edge.replace(drop, "")
-    return edge.strip()
+        without_drops = without_drops.replace(drop, "")
+    edges = filter(None, dict.fromkeys((edge, without_drops.strip())))
+    return f"(?:{'|'.join(map(_any_name, edges))})"
 
 
-def _any_call(edge: str) -> str:
+def _any_name(edge: str) -> str:
     """Return a pattern for a marker with any name and id in it."""
     return r"[^<>\s]*".join(map(re.escape, PLACE.split(edge)))
 

@@ -7,7 +7,7 @@ that are in a code fence, amid prose, or beside calls of another format. None of
 from __future__ import annotations
 
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -18,6 +18,7 @@ from toolwire.events import CallEnd, CallStart, ContentDelta, Event, ProblemFoun
 from toolwire.messages import Problem, ProblemKind
 from toolwire.text.expressions import ExpressionScanner
 from toolwire.text.identity_cache import IdentityCache
+from toolwire.text.spans import Spans
 from toolwire.text.suggest import closest
 from toolwire.wire.block_reader import ReadOptions
 from toolwire.wire.compiled_format import compile_format
@@ -219,7 +220,7 @@ def _unread_calls(text: str, options: ReadOptions, tools: KnownTools) -> list[_U
             places.extend(islice(search(text, tools), _MOST))
     if not places and not unread:  # pragma: no mutate - only to be faster
         return []
-    spans = _Spans((place.start, place.end) for place in unread)
+    spans = Spans((place.start, place.end) for place in unread)
     doubts = Doubts(text)
     behind = 0
     # At one place, the element says more than its first parameter.
@@ -326,20 +327,6 @@ def _is_all(text: str, unread: Sequence[_Unread]) -> bool:
     return all(place.tool for place in unread) and not "".join(beside).strip()
 
 
-class _Spans:
-    """Parts of a text, to find out whether another one overlaps any of them."""
-
-    def __init__(self, spans: Iterable[tuple[int, int]]) -> None:
-        ordered = sorted(spans)
-        self._starts = [start for start, _ in ordered]
-        self._ends = list(accumulate((end for _, end in ordered), max))
-
-    def overlap(self, start: int, end: int) -> bool:
-        """Return whether one of them overlaps this part."""
-        before = bisect_left(self._starts, end)
-        return before > 0 and self._ends[before - 1] > start
-
-
 # -- problems ------------------------------------------------------------------------------------------------------
 
 
@@ -411,7 +398,7 @@ class UnreadCalls:
             return []
         positions = [at for at, _ in _located(message, self.events)]
         problems = (event.problem for event in self.events if isinstance(event, ProblemFound))
-        reported = _Spans((problem.position, problem.position + len(problem.raw)) for problem in problems)
+        reported = Spans((problem.position, problem.position + len(problem.raw)) for problem in problems)
         is_all = not is_reasoning and all(_is_all(part.text, places) for part, places in unread)
         events: list[Event] = []
         for part, place in ((part, place) for part, places in unread for place in places):

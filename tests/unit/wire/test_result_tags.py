@@ -132,7 +132,7 @@ TOKENS = [
         ("<|tool_result|>", "<|/tool_result|>"),
         ("<|tool_results|>", "</tool_result>"),
     ),
-    *(("<|observation|>", "<|assistant|>"), ("<|Observation|>", "<|user|>"), ("[TOOL_RESULTS]", "[/TOOL_RESULTS]")),
+    *(("<|observation|>", "<|assistant|>"), ("[TOOL_RESULTS]", "[/TOOL_RESULTS]")),
     ("[TOOL_RESULT]", "[/TOOL_RESULT]"),
 ]
 

@@ -12,7 +12,6 @@ import toolwire
 from toolwire.messages import ParsedResponse, ToolCall
 from toolwire.wire import FORMATS
 from toolwire.wire.dialects import CallScanner
-from toolwire.wire.unread_calls import _Spans
 
 TOOLS: list[dict[str, Any]] = [
     {
@@ -191,14 +190,6 @@ def test_many_formats_beside_each_other_are_reported() -> None:
     response = read("\n".join(WRITTEN[form][0] for form in forms))
     assert [call.format for call in response.tool_calls] == ["hermes"] * 2
     assert [problem.kind for problem in response.problems] == ["call_in_prose"] * 5
-
-
-def test_parts_of_a_text_overlap() -> None:
-    spans = _Spans([(5, 7), (0, 20), (30, 31)])
-    assert [spans.overlap(*part) for part in ((0, 1), (19, 21), (20, 30), (30, 31), (29, 31), (31, 40))] == [
-        True, True, False, True, True, False,
-    ]  # fmt: skip
-    assert not _Spans([]).overlap(0, 9)
 
 
 @pytest.mark.parametrize(
