@@ -54,6 +54,8 @@ class GatewayModelTable(BaseModel, extra="forbid", frozen=True):
         calls_in_text: the wire format of calls that the model writes into its text; "auto" for any, "none" for none; by
             default as the model is known, and "auto" for an unknown one on a server of one's own.
         constrain: "auto" or "required" in place of what the profile says.
+        retries: 1 to ask a model whose calls are read in its text once more, if a call in its answer has a problem and
+            nothing of the answer has been sent.
         context: the number of tokens that fit into the model.
         prices: the prices of its tokens, for keys that are limited in money; by default those that its provider
             publishes.
@@ -64,6 +66,7 @@ class GatewayModelTable(BaseModel, extra="forbid", frozen=True):
     fallback: tuple[str, ...] | None = None
     calls_in_text: str | None = None
     constrain: Literal["auto", "required"] | None = None
+    retries: Annotated[int, Field(ge=0, le=1)] = 0
     context: Annotated[int, Field(ge=1)] | None = None
     prices: PriceTable | None = None
 

@@ -18,6 +18,7 @@ from toolwire.runtime.abandonment import TookTooLong, abandonable
 from toolwire.runtime.isolation.isolated_call import run_isolated
 from toolwire.runtime.worker_threads import in_thread
 from toolwire.schema.validation import UNUSABLE, validate
+from toolwire.tools import ToolDefinition
 
 
 @dataclass(slots=True)
@@ -128,6 +129,18 @@ def prepare(registry: ToolRegistry, call: ToolCall) -> PreparedCall | Issue:
     if tool.run is None:
         return Issue("not_runnable", f"The tool {call.name!r} has a definition here, and no function that runs it.")
     definition = tool.definition
+    arguments = fit_arguments(call, definition)
+    if isinstance(arguments, Issue):
+        return arguments
+    # The tool's own check comes after the schema, so that it can rely on types and required arguments.
+    why, inputs = _convert(arguments, tool)
+    if inputs is None:
+        return Issue("invalid_arguments", _invalid(call, why), untrusted=definition.untrusted)  # the check wrote `why`
+    return PreparedCall(replace_call(call, definition.name, arguments), tool, inputs)
+
+
+def fit_arguments(call: ToolCall, definition: ToolDefinition) -> dict[str, Any] | Issue:
+    """Return a copy of a call's arguments that is repaired and fits the tool's schema, or what is wrong with them."""
     try:
         # The caller may still hold the arguments and change them after they were validated, so a copy is repaired.
         arguments = definition.fit(copy_json(call.arguments))
@@ -136,12 +149,11 @@ def prepare(registry: ToolRegistry, call: ToolCall) -> PreparedCall | Issue:
     issues = validate(arguments, definition.parameters)
     if issues and issues[0].keyword == UNUSABLE:
         return Issue("not_runnable", f"The arguments of {call.name!r} cannot be checked: {issues[0]}")
-    # The tool's own check comes after the schema, so that it can rely on types and required arguments.
-    why, inputs = ("; ".join(map(str, issues)), None) if issues else _convert(arguments, tool)
-    if inputs is None:
-        untrusted = definition.untrusted and not issues  # the tool's own check wrote the message
-        return Issue("invalid_arguments", f"The arguments of {call.name!r} are not valid: {why}", untrusted)
-    return PreparedCall(replace_call(call, definition.name, arguments), tool, inputs)
+    return Issue("invalid_arguments", _invalid(call, "; ".join(map(str, issues)))) if issues else arguments
+
+
+def _invalid(call: ToolCall, why: str) -> str:
+    return f"The arguments of {call.name!r} are not valid: {why}"
 
 
 def replace_call(call: ToolCall, name: str, arguments: dict[str, Any]) -> ToolCall:

@@ -61,6 +61,12 @@ class GatewayMetrics:
         self._problems = Counter(
             "toolwire_gateway_problems", "Problems in answers.", ("model", "backend", "kind"), registry=registry
         )
+        self._retries = Counter(
+            "toolwire_gateway_retries",
+            "Answers for which the model was asked once more, by what was wrong with the first one.",
+            ("model", "backend", "kind"),
+            registry=registry,
+        )
 
     def text(self) -> bytes:
         """Return the metrics in the text format of Prometheus."""
@@ -97,6 +103,8 @@ class GatewayMetrics:
             self._repairs.labels(served.name, backend, repair).inc(count)
         for kind, count in meter.problems.items():
             self._problems.labels(served.name, backend, kind).inc(count)
+        for kind in question.retries:
+            self._retries.labels(served.name, backend, kind).inc()
 
 
 async def show_metrics(call: ClientCall) -> None:

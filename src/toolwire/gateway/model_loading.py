@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from toolwire.agent.model_pool import Models
 from toolwire.agent.prices import Prices
 from toolwire.config.gateway_tables import GatewayModelTable
 from toolwire.config.tables import Configuration, ModelProfile
 from toolwire.errors import ConfigurationError
+from toolwire.gateway.answer_retries import RetriedUpstream
 from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.questions import Upstream
 from toolwire.gateway.upstreams import ApiUpstream, TextUpstream
@@ -15,6 +18,7 @@ from toolwire.wire.format_registry import AUTO, get_format
 
 ANY_MODEL = "*"
 """The model of a profile that is asked for whatever model the client names."""
+_OwnUpstream = ApiUpstream | TextUpstream
 
 
 async def load_models(configuration: Configuration, models: Models) -> ModelTable:
@@ -31,9 +35,9 @@ async def load_models(configuration: Configuration, models: Models) -> ModelTabl
     tables = configuration.gateway.models or {name: GatewayModelTable() for name in configuration.profiles}
     if not tables:
         raise ConfigurationError("there is no model: add a table profiles.NAME")
-    opened: dict[tuple[str, str | None, str | None], Upstream] = {}
+    opened: dict[tuple[str, str | None, str | None], _OwnUpstream] = {}
 
-    async def upstream(profile: str, table: GatewayModelTable) -> Upstream:
+    async def upstream(profile: str, table: GatewayModelTable) -> _OwnUpstream:
         key = profile, table.calls_in_text, table.constrain
         if key not in opened:
             opened[key] = await _open(profile, configuration.profiles[profile], models, table)
@@ -43,12 +47,14 @@ async def load_models(configuration: Configuration, models: Models) -> ModelTabl
     for name, table in tables.items():
         profiles = table.profiles_of(name)
         fallback = configuration.profiles[profiles[0]].fallback if table.fallback is None else table.fallback
+        opened_upstreams = [await upstream(profile, table) for profile in (*profiles, *fallback)]
+        upstreams = _retried(name, opened_upstreams) if table.retries else opened_upstreams
         served.append(
             ServedModel(
                 name,
-                tuple([await upstream(profile, table) for profile in profiles]),
+                tuple(upstreams[: len(profiles)]),
                 tuple(table.shares.values()),
-                tuple([await upstream(profile, table) for profile in fallback]),
+                tuple(upstreams[len(profiles) :]),
                 table.context or 0,
                 None if table.prices is None else Prices(**table.prices.model_dump()),
             )
@@ -56,7 +62,17 @@ async def load_models(configuration: Configuration, models: Models) -> ModelTabl
     return ModelTable(served)
 
 
-async def _open(name: str, profile: ModelProfile, models: Models, table: GatewayModelTable) -> Upstream:
+def _retried(name: str, upstreams: Sequence[_OwnUpstream]) -> list[Upstream]:
+    """Return the backends of a model so that those whose calls are read in the text are asked once more."""
+    if not any(upstream.may_read_text for upstream in upstreams):
+        raise ConfigurationError(
+            f"gateway.models.{name}: retries needs a model that writes its calls as text: set tools.definition_format "
+            "of its profile, or calls_in_text"
+        )
+    return [RetriedUpstream(upstream) if upstream.may_read_text else upstream for upstream in upstreams]
+
+
+async def _open(name: str, profile: ModelProfile, models: Models, table: GatewayModelTable) -> _OwnUpstream:
     if table.constrain is not None:
         profile = profile.model_copy(update={"constrain": table.constrain})
     backend = await models.open(profile)

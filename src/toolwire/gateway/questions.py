@@ -5,15 +5,35 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
+from toolwire.agent.history import answer_parts
 from toolwire.agent.prices import ModelPrices
 from toolwire.events import Event
 from toolwire.gateway.client_apis import ClientApi
 from toolwire.inspector.recorded_exchange import Exchange
+from toolwire.messages import Message, ParsedResponse, TextPart, ToolResult
 from toolwire.providers.request import ChatRequest, Notes, estimate_tools
 from toolwire.text.tokens import estimate_message_tokens, estimate_tokens
+from toolwire.tools import ToolDefinition
+
+
+@dataclass(slots=True)
+class BackendReading:
+    """The answer of a backend as it was read: its calls have the form that the backend knows, not the client's own.
+
+    Attributes:
+        reads_text: whether calls are read in the model's text.
+        format: the wire format that the model is asked to write; "" where calls have fields of their own.
+        tools: the tools that it was offered.
+        events: the events of the answer so far.
+    """
+
+    reads_text: bool = False
+    format: str = ""
+    tools: tuple[ToolDefinition, ...] = ()
+    events: list[Event] = field(default_factory=list, repr=False)
 
 
 @dataclass(slots=True)
@@ -35,6 +55,9 @@ class Question:
         answered_by: the backend that answers; None as long as none does.
         exchange: records the request for the inspector; None if it is off.
         trace_headers: headers by which a backend continues the trace of the request.
+        passes: whether a backend of the client's API gets the body as it is, and the client its answer.
+        reading: collects the answer as the backend gave it; None if nobody reads it.
+        retries: for each time that the model was asked once more, the kind of fault that was the reason.
     """
 
     id: str
@@ -50,6 +73,9 @@ class Question:
     answered_by: Upstream | None = None
     exchange: Exchange | None = field(default=None, repr=False)
     trace_headers: dict[str, str] = field(default_factory=dict)
+    passes: bool = True
+    reading: BackendReading | None = field(default=None, repr=False)
+    retries: list[str] = field(default_factory=list)
 
     def observe(self, events: Sequence[Event]) -> None:
         """Show events of the answer to the observers."""
@@ -121,6 +147,63 @@ class Upstream(Protocol):
             ProviderError: the backend cannot be reached, or refuses.
         """
         ...
+
+
+class WrappedUpstream:
+    """A backend that is asked through another object, which changes what `open` does.
+
+    Args:
+        upstream: the backend.
+    """
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream = upstream
+
+    @property
+    def name(self) -> str:
+        """See `Upstream`."""
+        return self._upstream.name
+
+    @property
+    def api(self) -> str:
+        """See `Upstream`."""
+        return self._upstream.api
+
+    def prices_of(self, model: str) -> ModelPrices | None:
+        """See `Upstream`."""
+        return self._upstream.prices_of(model)
+
+    async def list_models(self) -> list[str]:
+        """See `Upstream`."""
+        return await self._upstream.list_models()
+
+
+def next_question(
+    question: Question, response: ParsedResponse, results: tuple[ToolResult, ...], note: str = "", *, number: int = 2
+) -> Question:
+    """Return the question for a further answer of the model, before the client gets one.
+
+    Args:
+        question: the question before.
+        response: the answer to it.
+        results: a result for each call of the answer.
+        note: an instruction at the end; "" for none.
+        number: the number of the answer among those to one request; ids of calls depend on it.
+    """
+    parts = answer_parts(response, response.content, written=True)
+    messages = [*question.request.messages, *([Message("assistant", parts)] if parts else [])]
+    if results:
+        messages.append(Message("tool", results))
+    if note:
+        messages.append(Message("user", (TextPart(note),)))
+    request = replace(question.request, messages=tuple(messages))
+    id = f"{question.id.partition('.')[0]}.{number}"
+    return replace(question, id=id, request=request, passes=False)
+
+
+async def at_once(events: Sequence[Event]) -> AsyncIterator[Sequence[Event]]:
+    """Yield the events of a whole answer as one group."""
+    yield events
 
 
 def tokens_of(request: ChatRequest) -> int:

@@ -72,6 +72,8 @@ class RequestSpans:
                     "toolwire.problems": tuple(meter.problems),
                 }
             )
+            if question.retries:
+                chat.set_attribute("toolwire.retries", tuple(question.retries))
             if meter.finish is not None:
                 chat.set_attribute("gen_ai.response.finish_reasons", (meter.finish.value,))
             if meter.first_at is not None:

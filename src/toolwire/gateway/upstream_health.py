@@ -9,12 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from time import monotonic, time
 
-from toolwire.agent.prices import ModelPrices
 from toolwire.client.transport import retry_after
 from toolwire.errors import ProviderError
 from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.model_table import ServedModel
-from toolwire.gateway.questions import Answer, Question, Upstream
+from toolwire.gateway.questions import Answer, Question, Upstream, WrappedUpstream
 from toolwire.providers.failure_kinds import RATE_LIMIT, UNAVAILABLE
 
 FAILURES = 5
@@ -128,27 +127,13 @@ class UpstreamHealth:
             record.rests_until, record.is_limited = max(record.rests_until, now + rest), bool(pause)
 
 
-class _Watched:
+class _Watched(WrappedUpstream):
     """A backend whose outcomes are remembered."""
 
     def __init__(self, upstream: Upstream, health: UpstreamHealth, record: _Record) -> None:
-        self._upstream = upstream
+        super().__init__(upstream)
         self._health = health
         self._record = record
-
-    @property
-    def name(self) -> str:
-        return self._upstream.name
-
-    @property
-    def api(self) -> str:
-        return self._upstream.api
-
-    def prices_of(self, model: str) -> ModelPrices | None:
-        return self._upstream.prices_of(model)
-
-    async def list_models(self) -> list[str]:
-        return await self._upstream.list_models()
 
     @asynccontextmanager
     async def open(self, question: Question) -> AsyncGenerator[Answer]:

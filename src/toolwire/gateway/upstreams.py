@@ -15,7 +15,7 @@ from toolwire.gateway.answer_faults import check_all_read
 from toolwire.gateway.client_tools import ClientTools
 from toolwire.gateway.failures import GatewayFailure, backend_failure
 from toolwire.gateway.fenced_output import FencedOutput
-from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question
+from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, at_once
 from toolwire.gateway.text_prompts import describe_request
 from toolwire.inspector.recorded_exchange import BackendAttempt
 from toolwire.messages import Message
@@ -52,6 +52,9 @@ class _BackendRequest:
         is_same = question.client_api.api.kind == kind
         self._tools = None if is_same else ClientTools(question.request, question.notes)
         self.request = question.request if self._tools is None else self._tools.request
+        if question.reading is not None:
+            question.reading.tools = self.request.tools
+            question.reading.reads_text = text_format is not None or not kind
 
     def text_options(self) -> ParseOptions:
         """Return the options for reading calls in the text of the answer."""
@@ -64,6 +67,8 @@ class _BackendRequest:
 
     def restore(self, events: Sequence[Event]) -> Sequence[Event]:
         """Return the events of the backend's answer with calls in the client's own form."""
+        if self.question.reading is not None:
+            self.question.reading.events += events
         return events if self._tools is None else self._tools.restore(events)
 
 
@@ -108,7 +113,8 @@ class ApiUpstream:
             client = client.beside(question.client_api.api, question.client_api.path)
         elif not is_same:
             _check_translates(question, self.name)
-        passes_stream = is_same and question.stream and text_format is None
+        passes = is_same and question.passes
+        passes_stream = passes and question.stream and text_format is None
         try:
             backend_request = _BackendRequest(question, client.api.kind, text_format)
             body = client.encode_request(
@@ -116,7 +122,7 @@ class ApiUpstream:
                 model=model,
                 stream=question.stream,
                 notes=question.notes,
-                body=question.body if is_same else None,
+                body=question.body if passes else None,
                 counts_tokens=not passes_stream,  # a client gets what it has asked for
             )
         except ToolwireError as error:
@@ -139,7 +145,7 @@ class ApiUpstream:
                 elif question.stream:
                     yield EventAnswer(self._streamed(answer, backend_request))
                 else:
-                    yield await self._whole(answer, client.api, backend_request, passes=is_same)
+                    yield await self._whole(answer, client.api, backend_request, passes=passes)
         except (ProviderError, ConfigurationError) as error:
             raise GatewayFailure(UNREACHABLE, f"{self.name}: {error}") from error
 
@@ -177,24 +183,32 @@ class ApiUpstream:
             events = list(merge_text(events, **backend_request.text_options()))
             passes = passes and collect(events) == response
         attempt = backend_request.attempt
+        restored = backend_request.restore(events)
         if passes:
             if attempt is not None:
                 attempt.passed_on(body)
-            return EventAnswer(_at_once(events), body, _media_type(answer))
-        restored = backend_request.restore(events)
+            return EventAnswer(at_once(events), body, _media_type(answer))
         if attempt is not None:
             attempt.arrived(body, restored)
         answer_problem = next((problem for problem in reversed(response.problems) if problem.index is None), None)
         check_all_read(answer_problem, self.name)
-        return EventAnswer(_at_once(restored))
+        return EventAnswer(at_once(restored))
+
+    @property
+    def may_read_text(self) -> bool:
+        """True if there may be a model here whose calls are read in the text of its answers."""
+        return self._calls_in_text != "none" and not (self._model and self._format_of(self._model) is None)
 
     def _text_format(self, question: Question) -> str | None:
         """Return the format in which calls in the text of an answer are read; None for none."""
         if not question.request.tools or self._calls_in_text == "none":
             return None
+        return self._format_of(self._model or question.model)
+
+    def _format_of(self, model: str) -> str | None:
         if self._calls_in_text:
             return self._calls_in_text
-        model_profile = profile(self._model or question.model)
+        model_profile = profile(model)
         if model_profile.known:
             return model_profile.text_format
         return None if self._client.price_provider else AUTO
@@ -212,10 +226,6 @@ def _check_translates(question: Question, name: str) -> None:
     raise GatewayFailure(INVALID, message, parameter="model")
 
 
-async def _at_once(events: Sequence[Event]) -> AsyncIterator[Sequence[Event]]:
-    yield events
-
-
 def _media_type(answer: HttpAnswer) -> str:
     return answer.headers.get("content-type", "application/json")
 
@@ -227,6 +237,8 @@ class TextUpstream:
         backend: the model; see `toolwire.models.TextBackend`.
         name: the backend's name, for messages.
     """
+
+    may_read_text = True
 
     def __init__(self, backend: Backend, *, name: str = "") -> None:
         self.name = name or backend.model or "the model"
@@ -254,6 +266,8 @@ class TextUpstream:
         options = StreamOptions(id_seed=question.id, notes=question.notes, raw_text=written, prompt=prompt)
         try:
             backend_request = _BackendRequest(question, "")
+            if question.reading is not None:
+                question.reading.format = self._backend.format
             request = backend_request.request
             if self._backend.format:
                 request = describe_request(request, self._backend.format)
