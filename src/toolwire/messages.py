@@ -445,6 +445,7 @@ class Problem:
         message: one or two sentences; quotes at most `MESSAGE_LIMIT` characters of `raw`.
         index: the index of the announced call that it belongs to, or None.
         status: the HTTP status that the error of a provider stands for; 0 if it names none.
+        code: the provider's own word for its error, such as "context_length_exceeded"; "" if it has none.
     """
 
     kind: ProblemKind
@@ -453,6 +454,7 @@ class Problem:
     message: str
     index: int | None = None
     status: int = 0
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from toolwire.errors import ProviderError
 from toolwire.events import Event, ProblemFound, collect
 from toolwire.gateway.answer_faults import FaultWatch
 from toolwire.gateway.client_apis import ClientApi
-from toolwire.gateway.failures import GatewayFailure
+from toolwire.gateway.failures import GatewayFailure, failure_in_answer
 from toolwire.gateway.passed_streams import PassedStreamReader
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, Upstream
 from toolwire.inspector.recorded_exchange import Exchange
@@ -251,7 +251,7 @@ async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply:
         raise GatewayFailure(UNREACHABLE, str(error)) from error
     for event in events:
         if isinstance(event, ProblemFound) and event.problem.kind == "provider_error":
-            raise GatewayFailure(UNREACHABLE, event.problem.message)
+            raise failure_in_answer(event.problem)
     if answer.body:
         await reply.whole(200, answer.body, answer.media_type, notes_header(question))
         return

@@ -14,7 +14,8 @@ from typing import Any
 
 from toolwire.events import Event
 from toolwire.providers.anthropic_messages import AnthropicMessages
-from toolwire.providers.failure_kinds import INTERNAL, FailureKind
+from toolwire.providers.context_overflow import anthropic_words
+from toolwire.providers.failure_kinds import INTERNAL, TOO_LONG, FailureKind
 from toolwire.providers.framing import AwsEventStream, Frame, ServerSentEvents, aws_event, compact, frame_of
 from toolwire.providers.message_parts import Json
 from toolwire.providers.offered_tool import OfferedTool
@@ -72,7 +73,8 @@ class AnthropicBedrock(AnthropicVertex):
 
     def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
         """Return the frame that reports a failure in the middle of a stream."""
-        return aws_event({"message": message}, kind.aws, exception=True)
+        text = anthropic_words(message) if kind is TOO_LONG else message
+        return aws_event({"message": text}, kind.aws, exception=True)
 
 
 class InvokeStream:

@@ -45,7 +45,8 @@ from toolwire.providers.anthropic_stream import (
 )
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.citations import own_item
-from toolwire.providers.failure_kinds import INTERNAL, UNAVAILABLE, FailureKind
+from toolwire.providers.context_overflow import anthropic_words
+from toolwire.providers.failure_kinds import INTERNAL, TOO_LONG, UNAVAILABLE, FailureKind
 from toolwire.providers.file_parts import PDF, in_words, is_uploaded
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.identifiers import WORD_64, Alphabet
@@ -338,7 +339,8 @@ class AnthropicMessages(ProviderApi):
         """Return the event that reports a failure in the middle of a stream."""
         # A stream has no status: clients such as opencode ask again after this type, not after api_error.
         name = UNAVAILABLE.anthropic if kind.is_temporary else kind.anthropic
-        return event_of("error", error={"type": name, "message": message})
+        text = anthropic_words(message) if kind is TOO_LONG else message
+        return event_of("error", error={"type": name, "message": text})
 
 
 def _only_text(blocks: list[Json]) -> str:

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from toolwire.messages import Problem
+from toolwire.providers.context_overflow import CODE, STATUSES, overflow_in
+
 _STATUS = re.compile(r"[45]\d\d", re.ASCII)
 """The HTTP status of a failure."""
 
@@ -44,7 +47,7 @@ class FailureKind:
 _INVALID, _SERVER = "invalid_request_error", "server_error"
 
 INVALID = FailureKind(400, _INVALID, "", _INVALID, "INVALID_ARGUMENT")
-TOO_LONG = FailureKind(400, _INVALID, "context_length_exceeded", _INVALID, "INVALID_ARGUMENT")
+TOO_LONG = FailureKind(400, _INVALID, CODE, _INVALID, "INVALID_ARGUMENT")
 NO_KEY = FailureKind(401, _INVALID, "invalid_api_key", "authentication_error", "UNAUTHENTICATED")
 FORBIDDEN = FailureKind(403, _INVALID, "permission_denied", "permission_error", "PERMISSION_DENIED")
 NOT_FOUND = FailureKind(404, _INVALID, "not_found", "not_found_error", "NOT_FOUND")
@@ -70,8 +73,7 @@ _BY_STATUS = {
     529: UNAVAILABLE,
 }
 _WORDS = {
-    400: "invalid_request_error invalid_argument failed_precondition invalid_prompt context_length_exceeded "
-    "validationexception",
+    400: f"invalid_request_error invalid_argument failed_precondition invalid_prompt {CODE} validationexception",
     401: "authentication_error unauthenticated invalid_api_key",
     402: "billing_error insufficient_quota",
     403: "permission_error permission_denied accessdeniedexception",
@@ -85,11 +87,35 @@ _WORDS = {
 }
 _BY_NAME = {word: status for status, words in _WORDS.items() for word in words.split()}
 """Statuses by the words, in lower case, that stand for a failure in an API."""
+_BY_CODE = {
+    kind.openai_code: kind
+    for kind in (TOO_LONG, NO_KEY, FORBIDDEN, NOT_FOUND, UNKNOWN_MODEL, BODY_TOO_LARGE, RATE_LIMIT, NO_BUDGET)
+}
+_MAX_WORD = 100
+"""Maximum length of the word for an error, in characters."""
 
 
 def kind_of_status(status: int) -> FailureKind:
     """Return the kind that an HTTP status from 400 on belongs to."""
     return _BY_STATUS.get(status) or (INVALID if status < INTERNAL.status else INTERNAL)
+
+
+def kind_of_problem(problem: Problem) -> FailureKind:
+    """Return the kind that the error of a provider belongs to: by its own word, by its message, or by its status."""
+    if (kind := _BY_CODE.get(problem.code.lower())) is not None:
+        return kind
+    if problem.status in (0, *STATUSES) and overflow_in(problem.message) is not None:
+        return TOO_LONG
+    return kind_of_status(problem.status or INTERNAL.status)
+
+
+def code_of(error: Any) -> str:
+    """Return the word by which the error of a provider names its kind; "" if it has none."""
+    if not isinstance(error, Mapping):
+        return ""
+    words = (error.get(name) for name in ("code", "status", "type"))
+    named = [word for word in words if isinstance(word, str) and word and not _STATUS.fullmatch(word)]
+    return named[0][:_MAX_WORD] if named else ""
 
 
 def status_of(error: Any) -> int:

@@ -39,7 +39,7 @@ from toolwire.messages import (
     call_id,
 )
 from toolwire.providers.answer_shapes import AnswerShape
-from toolwire.providers.failure_kinds import status_of
+from toolwire.providers.failure_kinds import code_of, status_of
 from toolwire.providers.finish_reasons import is_own_word
 from toolwire.providers.message_parts import Json, answer_item, members_item
 from toolwire.providers.open_call import NO_ARGUMENTS, OpenCall
@@ -355,10 +355,10 @@ class ResponseBuilder:
         """Report a problem that belongs to no call."""
         self._problem(kind, message, raw, None)
 
-    def _problem(self, kind: ProblemKind, message: str, raw: str, index: int | None, status: int = 0) -> None:
+    def _problem(self, kind: ProblemKind, message: str, raw: str, index: int | None, error: Any = None) -> None:
         shown = f" It was written: {raw[:MESSAGE_LIMIT]!r}." if raw and len(message) < MESSAGE_LIMIT else ""
         text = message[:1].upper() + message[1 : 2 * MESSAGE_LIMIT].rstrip(".") + "."
-        problem = Problem(kind, 0, raw, text + shown, index, status)
+        problem = Problem(kind, 0, raw, text + shown, index, status_of(error), code_of(error))
         if index is None:
             self.problem = problem
         self._events.append(ProblemFound(problem))
@@ -367,7 +367,7 @@ class ResponseBuilder:
         """Report that an error, the provider's object `error`, took the place of the answer or of its rest."""
         self._failed = True
         self.reason = FinishReason.ERROR
-        self._problem(kind, message, raw, None, status_of(error))
+        self._problem(kind, message, raw, None, error)
 
     def break_off(self) -> None:
         """Report that the stream ended without an end marker."""

@@ -14,7 +14,8 @@ from toolwire.errors import DefinitionError
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event
 from toolwire.messages import FinishReason, Part, Problem, Usage
 from toolwire.providers.answer_shapes import AnswerShape
-from toolwire.providers.failure_kinds import INTERNAL, kind_of_status
+from toolwire.providers.context_overflow import recognisable
+from toolwire.providers.failure_kinds import TOO_LONG, kind_of_problem
 from toolwire.providers.finish_reasons import has_failure_word
 from toolwire.providers.framing import Frame, Framing
 from toolwire.providers.request import Notes
@@ -96,8 +97,8 @@ class ProviderFailed(Exception):
     """The provider failed in the middle of an answer."""
 
     def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.message)
-        self.kind = kind_of_status(problem.status or INTERNAL.status)
+        self.kind = kind_of_problem(problem)
+        super().__init__(recognisable(problem.message) if self.kind is TOO_LONG else problem.message)
 
 
 _ID_PREFIX: Final = re.compile(r"^(?:chatcmpl-|msg_|resp_)")

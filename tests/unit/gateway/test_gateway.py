@@ -266,6 +266,27 @@ def test_a_conversation_that_is_too_long_is_reported_in_words_that_clients_know(
     assert (got.status, got.json["error"]["code"]) == (400, "context_length_exceeded")
 
 
+@pytest.mark.parametrize("api", CLIENTS)
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("refused", [False, True])
+def test_the_code_of_an_overflow_is_in_every_api(api: str, stream: bool, refused: bool) -> None:
+    error = json.dumps({"error": {"message": "m", "code": "context_length_exceeded"}}).encode()
+    streamed = b"data: " + error + b"\n\n" if stream and not refused else error
+    upstream, _ = api_upstream((400 if refused else 200, streamed))
+    got = run(gateway(upstream), *asked(api, stream=stream))
+    words = {"messages": b"prompt is too long: "}
+    assert words.get(api, b"context_length_exceeded") in got.body
+    assert got.status == (200 if stream and not refused else 400)
+
+
+@pytest.mark.parametrize(
+    ("code", "status"), [(429, 429), ("invalid_api_key", 401), ("model_not_found", 404), (None, 502), (500, 502)]
+)
+def test_an_error_in_the_body_of_a_good_answer_has_its_own_status(code: object, status: int) -> None:
+    upstream, _ = api_upstream((200, json.dumps({"error": {"message": "m", "code": code}}).encode()))
+    assert run(gateway(upstream), *asked("messages")).status == status
+
+
 def test_a_message_of_the_backend_is_shown_without_the_key() -> None:
     error = b'{"error": {"message": "the key sk-0123456789abcdef is wrong"}}'
     transport = ScriptedTransport("openai_compatible", [(401, error)])

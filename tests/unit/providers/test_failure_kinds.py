@@ -22,6 +22,8 @@ from toolwire.providers.failure_kinds import (
     UNKNOWN_MODEL,
     UNREACHABLE,
     FailureKind,
+    code_of,
+    kind_of_problem,
     kind_of_status,
     status_of,
 )
@@ -191,3 +193,84 @@ def test_a_request_may_succeed_later_after_these_statuses(status: int) -> None:
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 413, 415, 422])
 def test_a_request_fails_again_after_these_statuses(status: int) -> None:
     assert not kind_of_status(status).is_temporary
+
+
+STREAMED = [*NAMED, "anthropic_bedrock", "cohere", "ollama"]
+OVERFLOWS = [
+    # API of the backend, and its stream
+    ("openai_chat", sse({"error": {"message": "m", "code": "context_length_exceeded"}})),
+    ("openai_chat", sse({"error": {"message": "the request exceeds the available context size", "code": 400}})),
+    (
+        "openai_responses",
+        sse({"type": "response.failed", "response": {"error": {"code": "context_length_exceeded", "message": "m"}}}),
+    ),
+    (
+        "anthropic_messages",
+        sse({"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 9 > 8"}}),
+    ),
+    (
+        "gemini",
+        sse({"error": {"code": 400, "message": "The input token count (900) exceeds the maximum number of tokens"}}),
+    ),
+    (
+        "bedrock_converse",
+        aws_event({"message": "Input is too long for requested model."}, "validationException", exception=True),
+    ),
+    ("cohere", sse({"type": "message-end", "delta": {"finish_reason": "ERROR", "error": "too many tokens: 9000"}})),
+    ("ollama", b'{"error": "the input length exceeds the context length"}\n'),
+]
+
+
+@pytest.mark.parametrize("api", STREAMED)
+@pytest.mark.parametrize(("backend", "stream"), OVERFLOWS, ids=[f"{row[0]}-{len(row[1])}" for row in OVERFLOWS])
+def test_an_overflow_in_a_stream_is_one_in_every_api(backend: str, stream: bytes, api: str) -> None:
+    decoder = get_api(backend).stream_decoder()
+    written = b"".join(get_api(api).encode_stream([*decoder.feed(stream), *decoder.finish()]))
+    decoder = get_api(api).stream_decoder()
+    (problem,) = collect([*decoder.feed(written), *decoder.finish()]).problems
+    assert kind_of_problem(problem) is TOO_LONG
+    if api == "openai_chat":
+        assert json.loads(written.decode().rpartition("data: ")[2])["error"]["code"] == "context_length_exceeded"
+    if api.startswith("anthropic"):
+        assert b"prompt is too long: " in written
+
+
+@pytest.mark.parametrize("code", ["model_not_found", "invalid_api_key", "insufficient_quota", "rate_limit_exceeded"])
+@pytest.mark.parametrize("api", ["openai_chat", "openai_responses"])
+def test_a_code_of_openai_stays_what_it_is(api: str, code: str) -> None:
+    decoder = get_api("openai_chat").stream_decoder()
+    events = [*decoder.feed(sse({"error": {"message": "m", "code": code}})), *decoder.finish()]
+    written = json.loads(b"".join(get_api(api).encode_stream(events)).decode().rpartition("data: ")[2])
+    assert written.get("error", written)["code"] == code
+
+
+@pytest.mark.parametrize(
+    ("message", "status", "code", "kind"),
+    [
+        ("Rate limit: too many tokens per minute", 0, "", INTERNAL),
+        ("Too many tokens for your quota", 400, "", INVALID),
+        ("Too many tokens", 429, "", RATE_LIMIT),
+        ("Too many tokens", 400, "", TOO_LONG),
+        ("Too many tokens", 0, "", TOO_LONG),
+        ("Too many tokens per day", 0, "context_length_exceeded", TOO_LONG),
+        ("Nothing that is known", 400, "CONTEXT_LENGTH_EXCEEDED", TOO_LONG),
+        ("Too many tokens", 400, "invalid_api_key", NO_KEY),
+    ],
+)
+def test_a_limit_of_time_is_no_overflow(message: str, status: int, code: str, kind: FailureKind) -> None:
+    assert kind_of_problem(Problem("provider_error", 0, "", message, None, status, code)) is kind
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        ({"code": "server_is_overloaded", "type": "server_error"}, "server_is_overloaded"),
+        ({"code": 429, "status": "RESOURCE_EXHAUSTED"}, "RESOURCE_EXHAUSTED"),
+        ({"code": "429", "type": "rate_limit_error"}, "rate_limit_error"),
+        ({"code": None, "type": ["x"]}, ""),
+        ({"code": "c" * 200}, "c" * 100),
+        ("context_length_exceeded", ""),
+    ],
+)
+def test_the_word_of_an_error_is_read_from_members_that_have_one(error: object, code: str) -> None:
+    assert code_of(error) == code

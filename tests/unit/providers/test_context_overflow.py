@@ -1,0 +1,47 @@
+"""Requests that are too long for a model: the sizes in messages of providers, and the words of Anthropic."""
+
+import pytest
+
+from toolwire.providers.context_overflow import Overflow, anthropic_words, overflow_in, recognisable
+
+MESSAGES = [
+    (
+        "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000 tokens.",
+        Overflow(130_000, 128_000),
+    ),
+    (
+        "maximum context length is 100 tokens, you requested 140 tokens (120 in the messages, 20 in the completion)",
+        Overflow(120, 100, 20),
+    ),
+    ("prompt is too long: 205,000 tokens > 200,000 maximum", Overflow(205_000, 200_000)),
+    ("prompt is too long: 9 tokens > 8 maximum", Overflow(9, 8)),
+    ("input length and `max_tokens` exceed context limit: 5000 + 3000 > 6000, decrease", Overflow(5000, 6000, 3000)),
+    (
+        "The input token count (1048577) exceeds the maximum number of tokens allowed (1048576).",
+        Overflow(1_048_577, 1_048_576),
+    ),
+    ("Your input exceeds the context window of this model.", Overflow()),
+    ("INPUT IS TOO LONG for requested model.", Overflow()),
+    ("the request exceeds the available context size (4096 tokens)", Overflow(0, 4096)),
+    ("Rate limit: too many tokens per minute", None),
+    ("the value is too long", None),
+    ("", None),
+]
+
+
+@pytest.mark.parametrize(("message", "overflow"), MESSAGES, ids=[row[0][:30] for row in MESSAGES])
+def test_sizes_are_read_from_a_message(message: str, overflow: Overflow | None) -> None:
+    assert overflow_in(message) == overflow
+
+
+@pytest.mark.parametrize("message", [row[0] for row in MESSAGES if row[1]], ids=lambda message: message[:30])
+def test_words_of_anthropic_stay_what_they_are(message: str) -> None:
+    words = anthropic_words(message)
+    assert anthropic_words(words) == words
+    assert "prompt is too long: " in words or "exceed context limit: " in words
+
+
+def test_a_message_says_that_it_is_about_an_overflow() -> None:
+    assert recognisable("Too many tokens") == "Too many tokens"
+    assert recognisable("m") == "context_length_exceeded: m"
+    assert overflow_in(recognisable("No more than 5 per minute")) is not None
