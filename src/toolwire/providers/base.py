@@ -103,7 +103,7 @@ class ProviderApi(ABC):
     takes_text_input = divides_text = False
     _mark_form: MarkForm | None = None  # the form of cache marks
     separates_system = begins_with_user = defines_called_tools = False
-    _outputs: OutputSupport | None = None  # the structured outputs of the API
+    _outputs: OutputSupport  # the structured outputs of the API
     _answer: AnswerShape
     framing: Callable[[], Framing] = ServerSentEvents
     reader: Callable[[ResponseBuilder], FrameReader]
@@ -173,19 +173,16 @@ class ProviderApi(ABC):
     @property
     def hides_schemas(self) -> bool:
         """True if a schema for answers limits what the model can write, but the model does not see it."""
-        return self._outputs is not None and not self._outputs.shown
+        return not self._outputs.shown
 
     def guarantees(self, output: OutputSchema, *, tools: bool) -> bool:
         """Return whether answers are sure to follow a schema, in requests with or without tools."""
-        return self._outputs is not None and self._outputs.accepts(output, tools=tools)
+        return self._outputs.accepts(output, tools=tools)
 
     def _write_output(self, request: ChatRequest, body: Json, notes: Notes) -> None:
         """Write the schema of the answer into the body."""
         output, support = request.output, self._outputs
         if output is None:
-            return
-        if support is None:
-            notes.dropped("output", f"{self.name} takes no schema for answers")
             return
         if request.provider != self.kind or support.schemas is None:  # what a client of this API sent stays as it is
             output = support.fit(output, self.name, notes)
@@ -301,7 +298,7 @@ class ProviderApi(ABC):
     def _request_of(self, body: Json, messages: Iterable[Message], **fields: Any) -> ChatRequest:
         """Return the request that a body stands for; `fields` replace what the common members say."""
         body = dict(body)
-        output = None if self._outputs is None else self._outputs.place.take(body)
+        output = self._outputs.place.take(body)
         settings, rest = self._settings.read(body)
         common = {
             "messages": tuple(messages),

@@ -28,6 +28,8 @@ CITED = CitationPart(
     extra=OpaquePart({"type": "web_location", "index": "7"}, "anthropic_messages"),
 )
 
+OTHER_PAGE = replace(CITED, sources=(CitedSource("https://example.com", "Another", "snow"),))
+
 
 def answer(*parts: Any, **changes: Any) -> ParsedResponse:
     """Return an answer of these parts."""
@@ -66,6 +68,11 @@ ROWS: dict[str, tuple[ParsedResponse, ParsedResponse, list[str]]] = {
     "other data of a seal": (answer(SEAL), answer(replace(SEAL, data={"id": "1", "kind": "other"})), ["reasoning"]),
     "other id of a seal": (answer(SEAL), answer(replace(SEAL, data={"id": "2", "kind": "seal"})), []),
     "citation": (answer(CITED), answer(), ["citation/url, title, quote, start, end, index, web_location"]),
+    "citation of another page": (
+        answer(CITED, OTHER_PAGE),
+        answer(CITED),
+        ["citation/url, title, quote, start, end, index, web_location"],
+    ),
     "place of a citation": (answer(CITED), answer(replace(CITED, start=None, end=None)), ["citation/start, end"]),
     "member of a citation": (answer(CITED), answer(replace(CITED, extra=None)), ["citation/index, web_location"]),
 }

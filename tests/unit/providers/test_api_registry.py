@@ -24,6 +24,14 @@ from toolwire.providers.api_registry import api_of, find_api
         ("llama.cpp", "llama_cpp"),
         ("llama-cpp", "llama_cpp"),
         ("mistral", "mistral"),
+        ("interactions", "gemini_interactions"),
+        ("LMStudio", "lm_studio"),
+        ("z.ai", "zai"),
+        ("glm", "zai"),
+        ("huggingface", "hugging_face"),
+        ("ollama-v1", "ollama_chat"),
+        ("bedrock_invoke", "anthropic_bedrock"),
+        ("vertex_anthropic", "anthropic_vertex"),
         ("ollama", "ollama"),
         ("cohere", "cohere"),
     ],
@@ -31,6 +39,15 @@ from toolwire.providers.api_registry import api_of, find_api
 def test_an_api_is_found_by_its_name_or_an_alias_in_any_spelling(name: str, api: str) -> None:
     assert toolwire.get_api(name).name == api
     assert find_api(name) is toolwire.get_api(api)
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("realtime", "OpenAI's Realtime API"), ("Azure-Realtime", "OpenAI's Realtime API"), ("live", "Gemini's Live API")],
+)
+def test_an_api_over_an_open_connection_is_named_as_not_supported(name: str, title: str) -> None:
+    with pytest.raises(toolwire.UnknownApi, match=f"^{title} is not supported yet"):
+        toolwire.get_api(name)
 
 
 def test_every_api_is_found_by_its_name() -> None:

@@ -223,3 +223,25 @@ def test_each_tool_that_only_another_provider_runs_is_noted() -> None:
     assert [(note.where, note.message) for note in notes] == [
         (f"tools/{name}", "only openai_responses runs this tool") for name in ("file_search", "googleSearch", "")
     ]
+
+
+def test_a_tool_choice_that_is_not_offered_lists_the_tools_that_are() -> None:
+    tools = [toolwire.ToolDefinition(name) for name in ("one", "two")]
+    api = toolwire.get_api("openai_chat")
+    for offered, shown in ((tools, "one, two"), ([], "none")):
+        with pytest.raises(DefinitionError, match=f"names 'three', which is not offered; offered are: {shown}$"):
+            api.encode_request([user("q")], tools=offered, tool_choice="three")
+
+
+@pytest.mark.parametrize("name", toolwire.apis())
+def test_a_required_call_without_tools_is_noted(name: str) -> None:
+    notes = Notes()
+    toolwire.get_api(name).encode_request([user("q")], tool_choice="required", notes=notes)
+    assert [note.message for note in notes if note.where == "tool_choice"] == [
+        "no tool is offered, so none can be required"
+    ]
+
+
+def test_an_answer_has_no_time_where_none_is_passed() -> None:
+    body = toolwire.get_api("openai_chat").encode_response(toolwire.ParsedResponse("a"))
+    assert (body["created"], body["model"]) == (0, "unknown")
