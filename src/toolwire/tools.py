@@ -343,10 +343,11 @@ def as_definition(obj: Any, *, name: str = "", strict: bool = False) -> ToolDefi
             write it (told apart by shape), or an object whose `model_dump` returns such a dict.
         name: the name to use, if not its own.
         strict: check the schema of the parameters, which running a tool needs. Reading calls does not need the check,
-            and works with any schema.
+            and works with any schema that is an object.
 
     Raises:
-        DefinitionError: the shape is unknown, the name cannot be used, or (strict) the schema cannot.
+        DefinitionError: the shape is unknown, the name cannot be used, the schema is not a dict, or (strict) the schema
+            cannot be used.
     """
     definition = _named(name, obj) if name else _read(obj)
     if strict:
@@ -451,8 +452,13 @@ def _from_mapping(obj: Mapping[Any, Any]) -> ToolDefinition:
     if not isinstance(name, str):
         keys = ", ".join(str(key) for key in list(obj)[:10])
         raise DefinitionError(f"a dict with the keys {keys or '(none)'} is no tool; known shapes are {_SHAPES}")
-    schemas = (source[key] for key in ("parameters", "input_schema", "inputSchema") if source.get(key) is not None)
-    parameters = next(schemas, None)
+    schemas = (
+        (key, source[key]) for key in ("parameters", "input_schema", "inputSchema") if source.get(key) is not None
+    )
+    key, parameters = next(schemas, ("", None))
+    if parameters and not isinstance(parameters, Mapping):  # PHP writes an empty object as []
+        kind = type(parameters).__name__
+        raise DefinitionError(f"the parameters schema must be a dict, not {kind}", tool=name, pointer=f"/{key}")
     description, hints = source.get("description"), source.get("annotations")
     annotations = dict(hints) if isinstance(hints, Mapping) else {}
     if isinstance(source.get("strict"), bool):

@@ -103,11 +103,21 @@ def test_hints_are_kept() -> None:
     assert as_definition(strict).annotations == {"strict": True}
 
 
-@pytest.mark.parametrize("parameters", [None, {}])
+@pytest.mark.parametrize("parameters", [None, {}, []])
 @pytest.mark.parametrize("key", ["parameters", "input_schema", "inputSchema"])
 def test_no_parameters(parameters: Any, key: str) -> None:
     assert as_definition({"name": "f", key: parameters}, strict=True).parameters == {"type": "object", "properties": {}}
     assert as_definition({"name": "f"}).parameters == {"type": "object", "properties": {}}
+
+
+@pytest.mark.parametrize("parameters", [5, "x", True, [1], {"type": "object"}.items()])
+@pytest.mark.parametrize("key", ["parameters", "input_schema", "inputSchema"])
+def test_a_schema_that_is_no_object_is_not_taken_for_none(parameters: Any, key: str) -> None:
+    with pytest.raises(DefinitionError, match="the parameters schema must be a dict") as caught:
+        as_definition({"name": "f", key: parameters})
+    assert (caught.value.tool, caught.value.pointer) == ("f", f"/{key}")
+    with pytest.raises(DefinitionError, match=f"tool 'f' at /{key}: "):
+        toolwire.parse("", tools=[{"type": "function", "function": {"name": "f", key: parameters}}])
 
 
 @pytest.mark.parametrize("obj", [{}, {"tool": "x"}, {"type": "function"}, {"function": {}}, {"name": 5}, 5, None, "x"])
