@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from types import NoneType
 from typing import Any, Self, Unpack, overload
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from typing_extensions import TypeForm, TypeVar
 
@@ -17,7 +17,7 @@ from toolwire.client.addressed_request import addressed, base_of, with_token_cou
 from toolwire.client.aws_signature import signed_headers
 from toolwire.client.cloud_places import filled
 from toolwire.client.endpoint_key import read_key
-from toolwire.client.endpoints import ENDPOINTS, Endpoint
+from toolwire.client.endpoints import ENDPOINTS, Endpoint, with_model
 from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
 from toolwire.client.extraction import ExtractOptions, extract
 from toolwire.client.hidden_secrets import hidden_in, without_secrets_in
@@ -452,7 +452,7 @@ class Client:
         endpoint = self._endpoint
         path = path or (stream and endpoint.stream_path) or endpoint.path
         is_offline = getattr(self._transport, "offline", False)
-        address = self._base + path.replace("{model}", quote(model or self.model, safe=""))
+        address = self._base + with_model(path, model or self.model)
         url = filled(address, self.api.name, required=not is_offline)
         request = addressed(endpoint, url, body, additions.extra_headers)
         if is_offline:

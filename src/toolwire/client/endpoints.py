@@ -6,6 +6,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from urllib.parse import quote
+
+from toolwire.errors import ConfigurationError
+
+
+def is_relative(model: str) -> bool:
+    """Return whether the name of a model leads to another address as a part of a path, however it is encoded."""
+    return model in (".", "..")
+
+
+def with_model(path: str, model: str) -> str:
+    """Return a path with the name of a model in its place.
+
+    Raises:
+        ConfigurationError: the name would lead to another address.
+    """
+    if "{model}" in path and is_relative(model):
+        raise ConfigurationError(f"{model!r} is a relative path, and not the name of a model")
+    return path.replace("{model}", quote(model, safe=""))
 
 
 @dataclass(frozen=True, slots=True)

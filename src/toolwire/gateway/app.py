@@ -29,6 +29,7 @@ from toolwire.gateway.stored_responses import StoredResponses
 from toolwire.inspector.inspector import Inspector
 from toolwire.inspector.inspector_app import ROOT, InspectorApp
 from toolwire.providers.failure_kinds import INTERNAL, NOT_FOUND, UNAVAILABLE
+from toolwire.runtime.local_http import header_value
 
 RESPONSE_SECONDS = 30 * 86_400.0
 """Time for which responses of the Responses API are stored, in seconds."""
@@ -146,6 +147,7 @@ class _Endpoint:
         client_api = self._client_api or api_at(scope["path"])
         access = self._gateway.access
         headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
+        headers |= {name: header_value(scope["headers"], name) for name in ("host", "origin", "sec-fetch-site")}
         query = scope["query_string"].decode("latin-1")
         path = scope.get("path_params", {})
         reply = Reply(send, client_api, [(b"x-request-id", id.encode()), *access.browser_headers(headers)])

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from toolwire.client.endpoints import is_relative
 from toolwire.errors import DefinitionError
 from toolwire.gateway.access import Requester
 from toolwire.gateway.answer_meter import AnswerMeter
@@ -140,6 +141,8 @@ class ClientCall:
             raise GatewayFailure(INVALID, f"the name of the model has more than {MAX_MODEL_NAME} characters")
         if not model.isprintable():
             raise GatewayFailure(INVALID, "the name of the model contains characters that cannot be shown")
+        if is_relative(model):
+            raise GatewayFailure(INVALID, f"the name of the model is a relative path: {model!r}")
         if stream is None:
             stream = request.stream if "stream" in body else self.client_api.streams_by_default
         created = int(time.time())

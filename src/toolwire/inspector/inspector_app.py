@@ -21,7 +21,7 @@ from toolwire.inspector.exchange_exports import conformance_row, curl_command
 from toolwire.inspector.exchange_search import matching_ids
 from toolwire.inspector.exchange_summary import Json
 from toolwire.inspector.inspector import Inspector
-from toolwire.runtime.local_http import is_foreign
+from toolwire.runtime.local_http import header_value, is_foreign
 from toolwire.wire.format_registry import AUTO, formats, get_format
 
 ROOT = "/inspector"
@@ -101,11 +101,11 @@ class InspectorApp:
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Handle one request of ASGI."""
         request = Request(scope)
-        host = request.headers.get("host", "").lower()
+        host = header_value(scope["headers"], "host").lower()
         if self._hosts and host not in self._hosts:
             await _refused(403, "this server is not the host that the request names")(scope, receive, send)
             return
-        origin, fetch_site = request.headers.get("origin", ""), request.headers.get("sec-fetch-site", "")
+        origin, fetch_site = header_value(scope["headers"], "origin"), header_value(scope["headers"], "sec-fetch-site")
         # A link from elsewhere may open the page itself; it shows nothing without the cookie.
         is_link = request.method == "GET" and not origin and request.headers.get("sec-fetch-mode") == "navigate"
         origins = self._origins | {f"http://{host}", f"https://{host}"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -95,9 +95,13 @@ async def request(
     *,
     method: str = "POST",
     headers: dict[str, str] | None = None,
+    repeated: Sequence[tuple[str, str]] = (),
     leaves_after: float | None = None,
 ) -> Got:
-    """Send a request, and return the response; the client leaves after so many seconds."""
+    """Send a request, and return the response; the client leaves after so many seconds.
+
+    The headers `repeated` come before the others, which may have the same names.
+    """
     data = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else b""
     path, _, query = path.partition("?")
     all_headers = {"host": "127.0.0.1:4100", **(headers or {})}
@@ -106,7 +110,7 @@ async def request(
         "method": method,
         "path": path,
         "query_string": query.encode(),
-        "headers": [(name.encode(), value.encode()) for name, value in all_headers.items()],
+        "headers": [(name.encode(), value.encode()) for name, value in (*repeated, *all_headers.items())],
     }
     got = Got()
     done = asyncio.Event()

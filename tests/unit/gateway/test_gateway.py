@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -30,10 +31,13 @@ from toolwire import (
 from toolwire.errors import ProviderError
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ProblemFound, UsageCounted
 from toolwire.gateway.access import Access
+from toolwire.gateway.app import Gateway
 from toolwire.gateway.failures import GatewayFailure
+from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.questions import Answer, Question
 from toolwire.gateway.request_body import read_object
 from toolwire.gateway.upstreams import ApiUpstream
+from toolwire.inspector.inspector import Inspector, InspectorOptions
 from toolwire.messages import Problem
 from toolwire.providers.failure_kinds import INVALID, RATE_LIMIT, UNREACHABLE
 from toolwire.testing import ScriptedTransport
@@ -397,6 +401,22 @@ def test_a_request_without_the_key_is_refused(api: str, headers: dict[str, str])
     assert got.status == 401
     assert error_of(api, got.json)[1]
     assert upstream.questions == []
+
+
+@pytest.mark.parametrize("name", ["host", "origin", "sec-fetch-site"])
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/health", "/inspector/api/rows"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_request_that_says_twice_where_it_comes_from_is_refused(name: str, path: str, is_first: bool) -> None:
+    own = {"host": "127.0.0.1:4100", "origin": "http://127.0.0.1:4100", "sec-fetch-site": "same-origin"}
+    evil = {"host": "evil.example", "origin": "http://evil.example", "sec-fetch-site": "cross-site"}
+    access = Access(hosts=frozenset({own["host"]}), origins=frozenset({own["origin"]}))
+    models = ModelTable([ServedModel("*", (Scripted(EVENTS),))])
+    app = Gateway(models, access=access, inspector=Inspector(InspectorOptions(key="secret")))
+    headers = {"authorization": "Bearer secret"}
+    send = partial(run, app, path, asked("chat")[1], method="POST" if path.startswith("/v1") else "GET")
+    assert send(headers=headers).status == 200
+    first, second = (evil, own) if is_first else (own, evil)
+    assert send(headers={**headers, name: second[name]}, repeated=[(name, first[name])]).status == 403
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,11 @@ def test_no_wrong_value_makes_the_gateway_fail(api: str, behind: str) -> None:
     assert asyncio.run(run()) == []
 
 
-@pytest.mark.parametrize("name", ["\ud800", "a\nb", "a\u202eb", "x" * 501], ids=["half", "line", "reversed", "long"])
+@pytest.mark.parametrize(
+    "name",
+    ["\ud800", "a\nb", "a\u202eb", "x" * 501, ".", ".."],
+    ids=["half", "line", "reversed", "long", "dot", "dots"],
+)
 @pytest.mark.parametrize("api", ["chat", "messages", "gemini", "ollama", "responses"])
 def test_a_name_of_a_model_that_cannot_be_shown_is_refused(api: str, name: str) -> None:
     path, body = asked(api, model=name)
