@@ -20,7 +20,8 @@ from toolwire.agent.history import answer_parts, answer_text, called_tools, firs
 from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.journal import RecordedAnswer, RunRecorder
 from toolwire.agent.model_turn import JudgedAnswer, ModelTurn
-from toolwire.agent.output import AcceptedOutput, RunOutput, check_no_tool
+from toolwire.agent.output import TOO_EARLY, AcceptedOutput, RunOutput, check_no_tool
+from toolwire.agent.parent_run import enclosing_sessions, spread_taint, with_taint
 from toolwire.agent.pending import PendingApprovals
 from toolwire.agent.prices import check_prices
 from toolwire.agent.recovery import REPEATED, Breaker, Fault, Repeats, advice, call_fault, faults_of
@@ -60,7 +61,6 @@ MAX_HANDOVERS = 8
 """Maximum number of hand-offs in a run."""
 ONE_HANDOVER = "The conversation can be handed over to one agent only, and your first call does that."
 NO_HANDOVER = f"This conversation was handed over {MAX_HANDOVERS} times already: answer yourself."
-TOO_EARLY = "No tool call has succeeded yet. Call a tool first, and give your final answer after its result."
 ALL_TOOLS = Intent(Tier.RUN, why="this agent offers all its tools in every task")
 
 
@@ -100,6 +100,8 @@ class Run:
             format=backend.format,
         )
         deps = options.get("deps", None if parent is None else parent.deps)
+        self._around = enclosing_sessions(parent)
+        emit = with_taint(emit, session, self._around)
         self._context = RunContext(
             config, session, run_id, limits, agent.disclosure(), observer, emit, parent, deps, None
         )
@@ -167,8 +169,7 @@ class Run:
             return ended
         finally:
             # Also when the run is cancelled: its tools may have shown untrusted content to the parent's model by then.
-            if parent is not None and context.session.untrusted:
-                parent.session.untrusted = True
+            spread_taint(context.session, self._around)
             observer.end(record)
 
     # -- beginning -----------------------------------------------------------------------------------------------
@@ -177,7 +178,7 @@ class Run:
         session, disclosure = self._context.session, self._context.disclosure
         if self._deferral is not None and self._context.parent is None:
             self._deferral.begin(session, self._executor.clock)
-        session.untrusted |= is_untrusted(history, self._agent.owner)
+        session.untrusted |= is_untrusted(history, self._agent.owner) or any(outer.untrusted for outer in self._around)
         if not session.delegated:  # the words of a task that a model hands on are not the user's
             session.record_question(task.text)
         self._task, self._history = task, history

@@ -21,7 +21,12 @@ from toolwire.text.json_text import json_text
 from toolwire.text.partial_json import PartialJson
 from toolwire.tools import ToolDefinition
 
-_ACCEPTED = "The final answer is accepted."
+ACCEPTED = "The final answer is accepted."
+"""The result of a call that gives a valid output."""
+TOO_EARLY = "No tool call has succeeded yet. Call a tool first, and give your final answer after its result."
+"""The error of a call that gives the output of a run before any tool has given a result."""
+INVALID_OUTPUT = "Your final answer is not valid:"
+"""The beginning of the error of a call whose output is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +96,10 @@ class RunOutput:
         try:
             self._type.read(call.arguments)
         except OutputError as error:
-            message = f"Your final answer is not valid: {error}."
+            message = f"{INVALID_OUTPUT} {error}."
             result = ToolResult(call.id, call.name, error=message)
             return Outcome(call, result, Issue("invalid_arguments", message))
-        return Outcome(call, ToolResult(call.id, call.name, _ACCEPTED))
+        return Outcome(call, ToolResult(call.id, call.name, ACCEPTED))
 
     def judge(
         self, response: ParsedResponse, text: str, request: OutputRequest

@@ -37,6 +37,7 @@ MAX_FOUND = 20
 SUMMARY = 200
 """Maximum length of a description in a result of `find_tools`, in characters; the next request has all of it."""
 LISTED_SERVERS = 20
+NOTHING_FOUND = "No tool fits these words. Try others, or fewer."
 
 
 def count_definitions(tools: Iterable[Any], *, format: str, tokenizer: Tokenizer | None = None) -> TokenCount:
@@ -185,12 +186,22 @@ class Disclosure:
         arguments = definition.fit(call.arguments)
         if issues := validate(arguments, definition.parameters):
             why = "; ".join(map(str, issues))
-            return ToolResult(call.id, call.name, error=f"The arguments of {self.name!r} are not valid: {why}")
+            return ToolResult(call.id, call.name, error=f"{invalid_arguments(self.name)} {why}")
         matches = self.find(arguments["query"], tier, limit=arguments.get("limit") or FOUND)
         if not matches:
-            return ToolResult(call.id, call.name, "No tool fits these words. Try others, or fewer.")
-        tools = [{"name": tool.name, "description": _summary(tool.description)} for tool in matches]
-        return ToolResult(call.id, call.name, {"found": tools, "note": "Their definitions follow; they can be called."})
+            return ToolResult(call.id, call.name, NOTHING_FOUND)
+        return ToolResult(call.id, call.name, listing(matches))
+
+
+def invalid_arguments(name: str) -> str:
+    """Return the beginning of the error of a search whose arguments are not valid."""
+    return f"The arguments of {name!r} are not valid:"
+
+
+def listing(tools: Iterable[ToolDefinition]) -> dict[str, Any]:
+    """Return the result of a search that found these tools."""
+    entries = [{"name": tool.name, "description": _summary(tool.description)} for tool in tools]
+    return {"found": entries, "note": "Their definitions follow; they can be called."}
 
 
 def _summary(description: str) -> str:

@@ -13,8 +13,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from toolwire.messages import OpaquePart
+
 MEMBER: Final = "context_management"
 """The member of a body that asks for it, in each API that can be asked."""
+
+
+ITEM: Final = "compaction"
+"""The type of the part that is such a summary."""
+
+
+def is_summary(part: OpaquePart) -> bool:
+    """Return whether a part of an answer is the summary of an older conversation."""
+    return part.data.get("type") == ITEM
 
 
 @dataclass(frozen=True, slots=True)

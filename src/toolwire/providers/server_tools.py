@@ -17,11 +17,12 @@ from typing import Any, Literal
 from toolwire.messages import CitationPart, OpaquePart, Part
 from toolwire.providers.message_parts import Json, answer_members, message_members
 from toolwire.providers.request import ChatRequest, Notes
+from toolwire.providers.server_compaction import ITEM
 
 ServerToolKind = Literal["web_search", "code_execution", "web_fetch"]
 _DOMAINS, _LOCATION, _SIZE = "allowed_domains", "user_location", "search_context_size"
 
-_OWN_ITEMS = frozenset(("compaction", "image_generation_call"))
+_OWN_ITEMS = frozenset((ITEM, "image_generation_call"))
 """Types of items with nothing in them but what the model wrote itself."""
 _FETCHED_MEMBERS = frozenset(
     ("annotations", "citations", "executed_tools", "groundingMetadata", "search_results", "urlContextMetadata")
