@@ -27,7 +27,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from pathlib import Path
@@ -199,7 +199,7 @@ def row_of(client: Client, traffic: Exchange, redactor: Redactor, *, provider: s
     Raises:
         SecretLeft: a secret cannot be replaced.
     """
-    binary = traffic.stream and client.api.name.startswith("bedrock") and traffic.status == 200
+    binary = traffic.stream and traffic.status == 200 and not _is_text(traffic.answer)
     text = "" if binary else traffic.answer.decode("utf-8", "replace")
     row: dict[str, Any] = {
         "id": "",
@@ -226,11 +226,27 @@ def row_of(client: Client, traffic: Exchange, redactor: Redactor, *, provider: s
     digest = hashlib.sha256(json.dumps([row["request"], row["response"], row["sse"]], sort_keys=True).encode())
     row["id"] = f"{client.api.name}-{digest.hexdigest()[:12]}"
     if binary:
-        redactor.check(traffic.answer.decode("latin-1"), "binary frames, in which it cannot be replaced")
+        for text in (traffic.answer.decode("latin-1"), *_frames(client, traffic.answer)):
+            redactor.check(text, "binary frames, in which it cannot be replaced")
     for part in (response.content, response.reasoning, *(json.dumps(call["arguments"]) for call in row["calls"])):
         redactor.check(part, "the pieces of a stream" if traffic.stream else "the answer")
     redactor.check(json.dumps({**row, "id": "", "raw_b64": ""}, ensure_ascii=False), "the row")
     return row
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _frames(client: Client, data: bytes) -> Iterator[str]:
+    """Yield the events of binary frames as JSON text; some have them in Base64, which hides secrets in them."""
+    framing = client.api.stream_decoder()._framing
+    for frame in (*framing.feed(data), *framing.finish()):
+        yield frame.raw if frame.value is None else json.dumps(frame.value, ensure_ascii=False)
 
 
 def _response(text: str, redactor: Redactor) -> Any:

@@ -12,6 +12,7 @@ from tests.integration.servers import Answer, Asked, serving
 
 import toolwire
 from toolwire import FinishReason, ParsedResponse, ToolCall, Usage
+from toolwire.providers.framing import aws_event
 
 KEY = "correct-horse-battery-9912"
 ORGANISATION = "org-Zk3vQpL0aBcD7xYw"
@@ -155,6 +156,21 @@ def test_a_secret_in_binary_frames_is_not_recorded() -> None:
     data = streamed("bedrock_converse", ParsedResponse("It rains.", tool_calls=(CALL,)))
     status, (row,) = record("bedrock_converse", lambda _: Answer(data), body)
     assert (status, base64.b64decode(row["raw_b64"]), row["text"]) == (0, data, "It rains.")
+
+
+def test_a_secret_in_frames_with_events_in_base64_is_not_recorded() -> None:
+    body = body_for("anthropic_bedrock", stream=True)
+    data = streamed("anthropic_bedrock", ParsedResponse("It rains.", tool_calls=(CALL,)))
+    status, (row,) = record("anthropic_bedrock", lambda _: Answer(data), body)
+    assert (status, base64.b64decode(row["raw_b64"]), row["text"]) == (0, data, "It rains.")
+    assert [call["name"] for call in row["calls"]] == ["get_weather"]
+    # A member that no part of the answer contains, such as the id of the message.
+    start = {"type": "message_start", "message": {"id": KEY, "usage": {}}}
+    encoded = base64.b64encode(json.dumps(start).encode()).decode()
+    assert KEY[:9] not in encoded
+    Path("rows.jsonl").unlink()
+    leaking = aws_event({"bytes": encoded}, "chunk") + data
+    assert record("anthropic_bedrock", lambda _: Answer(leaking), body) == (1, [])
 
 
 def test_one_refused_row_does_not_stop_the_others() -> None:
