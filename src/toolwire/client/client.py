@@ -25,10 +25,10 @@ from toolwire.client.response_body import (
     MAX_ERROR_BODY,
     MAX_STREAM,
     beginning,
-    error_message,
     json_of,
     limited,
     model_names,
+    refusal,
     without_secrets,
 )
 from toolwire.client.transport import HttpTransport, Retry
@@ -482,7 +482,7 @@ class Client:
         if isinstance(error, Mapping) and "failed_generation" in error and isinstance(data, dict):
             return self.api.decode_response(data, tools=tools, id_seed=id_seed)
         # Secrets are hidden before the text is truncated: otherwise the first part of one could remain at its end.
-        text = error_message(body)[: MAX_ERROR_BODY >> 2]
+        text = refusal(answer.status, answer.headers, body)[: MAX_ERROR_BODY >> 2]
         text = without_secrets(text, self._secrets(additions))[:MAX_ERROR]
         raise ProviderError(f"{self.api.name} answered {answer.status}: {text}", status=answer.status)
 

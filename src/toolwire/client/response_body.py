@@ -141,6 +141,12 @@ def json_of(body: bytes) -> Any:
     return None if is_nested_too_deeply(value, body) else value
 
 
+def refusal(status: int, headers: Mapping[str, str], body: bytes) -> str:
+    """Return why a server refuses a request: the message of the body, or where it redirects to."""
+    location = headers.get("location", "") if 300 <= status < 400 else ""
+    return f"it redirects to {location}, which is not followed" if location else error_message(body)
+
+
 def error_message(body: bytes) -> str:
     """Return the message in the body of an error of any API; the body's text if there is none."""
     value = json_of(body)

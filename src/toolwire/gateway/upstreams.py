@@ -8,7 +8,7 @@ from contextlib import aclosing, asynccontextmanager
 from toolwire.agent.prices import FREE, ModelPrices, published_prices, published_prices_at
 from toolwire.client.client import Client
 from toolwire.client.exchange import HttpAnswer
-from toolwire.client.response_body import MAX_ERROR_BODY, MAX_STREAM, beginning, error_message, json_of, limited
+from toolwire.client.response_body import MAX_ERROR_BODY, MAX_STREAM, beginning, json_of, limited, refusal
 from toolwire.errors import ConfigurationError, ProviderError, ToolwireError
 from toolwire.events import Event, collect, replay
 from toolwire.gateway.answer_faults import check_all_read
@@ -215,7 +215,8 @@ class ApiUpstream:
 
     async def _refused(self, answer: HttpAnswer) -> GatewayFailure:
         body = await beginning(answer.body, MAX_ERROR_BODY)
-        message = self._client.without_secrets(error_message(body))[:MAX_MESSAGE] or "no message"
+        text = refusal(answer.status, answer.headers, body)
+        message = self._client.without_secrets(text)[:MAX_MESSAGE] or "no message"
         return backend_failure(self.name, answer.status, body, answer.headers.get("retry-after", ""), message)
 
 

@@ -14,13 +14,31 @@ from toolwire import Message, ProblemFound, ProviderError, TextPart
 from toolwire.client import client as client_module
 from toolwire.client import exchange, response_body
 from toolwire.client.client import Client
-from toolwire.client.response_body import without_secrets
+from toolwire.client.response_body import refusal, without_secrets
 from toolwire.client.transport import HttpTransport
 from toolwire.events import Event
 
 KEY = "sk-Zq81LkmP0xY7uTrW4e2a"
 QUESTION = [Message("user", (TextPart("q"),))]
 ANSWER = {"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "message"),
+    [
+        (
+            302,
+            {"location": "https://example.org/v1"},
+            b"",
+            "it redirects to https://example.org/v1, which is not followed",
+        ),
+        (307, {"location": "/v2"}, b'{"error": "moved"}', "it redirects to /v2, which is not followed"),
+        (302, {}, b"moved", "moved"),
+        (400, {"location": "/v2"}, b'{"error": "no"}', "no"),
+    ],
+)
+def test_a_redirect_says_where_to(status: int, headers: dict[str, str], body: bytes, message: str) -> None:
+    assert refusal(status, headers, body) == message
 
 
 class Pieces(httpx.AsyncByteStream):
