@@ -100,6 +100,7 @@ def test_exception_in_a_stream_is_an_error_of_the_provider(members: dict[str, An
     response = decoded(BEDROCK, data)
     assert (response.finish_reason, response.problems[0].kind) == (FinishReason.ERROR, "provider_error")
     assert response.problems[0].message == "ThrottlingException: Too many requests."
+    assert (response.problems[0].status, response.problems[0].code) == (429, "throttlingException")
 
 
 def test_failure_that_is_passed_on_is_an_exception_frame() -> None:

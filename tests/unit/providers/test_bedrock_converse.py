@@ -67,6 +67,8 @@ def test_request_contains_tools_and_tool_choice() -> None:
     assert [note.where for note in notes] == ["parallel"]
     request = API.decode_request(body)
     assert (request.tools, request.tool_choice.mode, request.max_tokens) == ((GET_WEATHER,), "required", 9)
+    named = encoded(tools=[GET_WEATHER], tool_choice="get_weather")
+    assert API.decode_request(named).tool_choice.name == "get_weather"
     assert encoded(tools=[GET_WEATHER], tool_choice="get_weather")["toolConfig"]["toolChoice"] == {
         "tool": {"name": "get_weather"}
     }

@@ -1,6 +1,7 @@
 """Cohere's chat API: bodies and streams, read and written."""
 
 import json
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,10 +15,13 @@ from toolwire.errors import DefinitionError
 from toolwire.events import ArgumentsDelta, CallStart, ContentDelta
 from toolwire.messages import (
     CitationPart,
+    CitedSource,
     FinishReason,
     ImagePart,
     Message,
+    OpaquePart,
     ParsedResponse,
+    Part,
     ReasoningPart,
     TextPart,
     ToolCall,
@@ -279,6 +283,59 @@ def test_citations_are_sent_back() -> None:
     [message] = API.encode_request([Message("assistant", read.parts)])["messages"]
     assert message["citations"] == [CITATION]
     assert API.encode_request(API.decode_request({"messages": [message]}))["messages"] == [message]
+
+
+PAGE = CitationPart((CitedSource("https://example.org", "A page", "snow"),), 3, 8)
+PAGE_WRITTEN = {
+    "start": 3,
+    "end": 8,
+    "sources": [
+        {
+            "type": "document",
+            "id": "https://example.org",
+            "document": {
+                "id": "https://example.org",
+                "url": "https://example.org",
+                "title": "A page",
+                "text": "snow",
+            },
+        }
+    ],
+    "text": "snows",
+    "type": "TEXT_CONTENT",
+}
+OWN = {"start": 0, "end": 2, "text": "It", "sources": [], "type": "PLAN"}
+
+
+@pytest.mark.parametrize(
+    ("part", "written"),
+    [(PAGE, PAGE_WRITTEN), (OpaquePart({"type": "citations", "citations": [OWN]}, "cohere"), OWN)],
+    ids=["of another API", "own"],
+)
+def test_a_citation_is_written_whole_and_in_a_stream(part: Part, written: dict[str, Any]) -> None:
+    response = ParsedResponse("It snows.", parts=(TextPart("It snows."), part))
+    assert API.encode_response(response)["message"]["citations"] == [written]
+    lines = b"".join(API.encode_stream(toolwire.replay(response))).decode().split("data: ")[1:]
+    begun = [event for event in map(json.loads, lines) if event["type"] not in ("content-delta", "message-start")]
+    assert begun == [
+        {"type": "content-start", "index": 0, "delta": {"message": {"content": {"type": "text", "text": ""}}}},
+        {"type": "citation-start", "index": 0, "delta": {"message": {"citations": written}}},
+        {"type": "citation-end", "index": 0},
+        {"type": "content-end", "index": 0},
+        {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}},
+    ]
+
+
+def test_a_citation_without_a_range_has_no_statement() -> None:
+    response = ParsedResponse("It snows.", parts=(TextPart("It snows."), replace(PAGE, start=None, end=None)))
+    [written] = API.encode_response(response)["message"]["citations"]
+    assert (written["text"], written.keys() & {"start", "end"}) == ("", set())
+
+
+def test_citations_of_a_request_are_read_as_one_part() -> None:
+    message = {"role": "assistant", "content": "It snows.", "citations": [CITATION, OWN]}
+    parts = API.decode_request({"messages": [message]}).messages[0].parts
+    assert parts[-1] == OpaquePart({"type": "citations", "citations": [CITATION, OWN]}, "cohere")
 
 
 CALLS = (ToolCall("weather", {"city": "Oslo"}, "toolu_1"), ToolCall("clock", {}, "toolu_2"))

@@ -105,6 +105,7 @@ def test_an_error_without_a_kind_is_one_of_the_server(api: str) -> None:
         ({"code": "²²²"}, 0),
         ({"type": ["not_found_error"]}, 0),
         ({"status_code": 429, "type": "server_error"}, 429),
+        ({"type": "request_too_large"}, 413),
         ("not_found_error", 0),
         (None, 0),
     ],
@@ -274,3 +275,20 @@ def test_a_limit_of_time_is_no_overflow(message: str, status: int, code: str, ki
 )
 def test_the_word_of_an_error_is_read_from_members_that_have_one(error: object, code: str) -> None:
     assert code_of(error) == code
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [
+        (TOO_LONG, "invalid_request_error"),
+        (UNKNOWN_MODEL, "not_found_error"),
+        (RATE_LIMIT, "rate_limit_error"),
+        (INTERNAL, "api_error"),
+        (UNREACHABLE, "api_error"),
+        (UNAVAILABLE, "overloaded_error"),
+        (TIMED_OUT, "timeout_error"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else str(value.status),
+)
+def test_messages_have_a_word_for_each_failure_outside_of_streams(kind: FailureKind, word: str) -> None:
+    assert kind.anthropic == word

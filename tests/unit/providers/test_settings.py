@@ -1,5 +1,6 @@
 """Settings of a model in every API: written, read back, and noted where an API has none."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -507,3 +508,60 @@ def test_notes_name_the_members_that_are_lost_not_what_contains_them() -> None:
     notes = Notes()
     get_api("openai_chat").encode_request(replace(request, reasoning_effort="low"), notes=notes)
     assert [note.where for note in notes] == ["thinking.display"]
+
+
+_FEW = {"metadata", "service_tier"}
+_ANTHROPIC = {"frequency_penalty", "metadata", "presence_penalty", "seed"}
+LACKS = {
+    **{key: {"top_k"} for key in ("openai_chat", "azure", "azure_deployments")},
+    "groq": {"metadata", "top_k"},
+    "deepseek": {*_FEW, "end_user", "seed", "top_k"},
+    "moonshot": {*_FEW, "end_user", "seed", "top_k"},
+    "xai": {*_FEW, "top_k"},
+    "openrouter": set[str](),
+    **dict.fromkeys(("fireworks", "venice", "deepinfra"), _FEW),
+    **{key: {*_FEW, "end_user"} for key in ("together", "vllm", "sglang", "llama_cpp", "lm_studio", "cloudflare")},
+    "cerebras": {*_FEW, "frequency_penalty", "presence_penalty", "top_k"},
+    **{key: {*_FEW, "end_user", "top_k"} for key in ("ollama_chat", "hugging_face")},
+    "zai": {*_FEW, "frequency_penalty", "presence_penalty", "seed", "top_k"},
+    "openai_compatible": {*_FEW, "top_k"},
+    "openai_responses": {"frequency_penalty", "presence_penalty", "seed", "stop", "top_k"},
+    **dict.fromkeys(("anthropic_messages", "anthropic_bedrock", "anthropic_vertex"), _ANTHROPIC),
+    "bedrock_converse": {"end_user", "frequency_penalty", "parallel", "presence_penalty", "seed", "top_k"},
+    **{key: {"end_user", "metadata", "parallel"} for key in ("gemini", "gemini_openapi")},
+    "gemini_interactions": {*("end_user", "frequency_penalty", "metadata"), "parallel", "presence_penalty", "top_k"},
+    **{key: {*_FEW, "end_user", "parallel"} for key in ("ollama", "cohere")},
+    "mistral": {"end_user"},
+}
+"""The settings that an API does not have, besides compaction, by its documentation."""
+COMPACTING = {"anthropic_messages", "anthropic_bedrock", "anthropic_vertex", "openai_responses"}
+TIERS = [
+    # API, then its words for auto, default, flex and priority; None for a tier that it does not have
+    ("groq", ("auto", "on_demand", "flex", "performance")),
+    ("mistral", ("auto", "standard_only", None, None)),
+    ("anthropic_messages", ("auto", "standard_only", None, None)),
+    ("openai_chat", ("auto", "default", "flex", "priority")),
+    ("gemini", (None, "standard", "flex", "priority")),
+    ("gemini_interactions", (None, "standard", "flex", "priority")),
+    ("bedrock_converse", (None, "default", "flex", "priority")),
+]
+
+
+@pytest.mark.parametrize("api", [api.name for api in APIS])
+def test_an_api_has_the_settings_that_it_documents(api: str) -> None:
+    lacking = {name for name in SETTINGS if not get_api(api).takes_setting(name)}
+    assert lacking - {"compact_at"} == LACKS[api]
+    assert get_api(api).takes_setting("compact_at") is (api in COMPACTING)
+
+
+@pytest.mark.parametrize(("api", "words"), TIERS, ids=[row[0] for row in TIERS])
+def test_each_tier_has_the_word_of_the_api(api: str, words: tuple[str | None, ...]) -> None:
+    for tier, word in zip(("auto", "default", "flex", "priority"), words, strict=True):
+        notes = Notes()
+        body = get_api(api).encode_request([], model="m", service_tier=tier, notes=notes)
+        lost = [note for note in notes if note.where == "service_tier"]
+        if word is None:
+            assert lost
+        else:
+            assert f'"{word}"' in json.dumps(body) and not lost
+            assert get_api(api).decode_request(body).service_tier == tier
