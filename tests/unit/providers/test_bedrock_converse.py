@@ -9,6 +9,7 @@ from tests.unit.providers.conftest import GET_WEATHER, USER
 
 import toolwire
 from toolwire import (
+    FilePart,
     ImagePart,
     Message,
     Notes,
@@ -21,8 +22,9 @@ from toolwire import (
     collect,
     replay,
 )
+from toolwire.events import CallEnd
 from toolwire.providers.bedrock_converse import for_boto3
-from toolwire.providers.framing import aws_event
+from toolwire.providers.framing import AwsEventStream, aws_event
 
 API = toolwire.get_api("bedrock_converse")
 CALL = ToolCall("get_weather", {"city": "Paris"}, "tooluse_1")
@@ -231,3 +233,72 @@ def test_text_with_citations_is_content() -> None:
     cited = {"content": [{"text": "Tea is "}, {"text": "green."}], "citations": [{"title": "On tea"}]}
     body = {"output": {"message": {"content": [{"citationsContent": cited}]}}, "stopReason": "end_turn"}
     assert API.decode_response(body).content == "Tea is green."
+
+
+def test_bytes_of_boto3_are_base64_in_every_depth() -> None:
+    image = {"image": {"format": "png", "source": {"bytes": b"abc"}}}
+    request = API.decode_request({"messages": [{"role": "user", "content": [image]}]})
+    assert request.messages[0].parts == (ImagePart("YWJj", media_type="image/png"),)
+
+
+def test_a_strict_tool_is_read_as_one() -> None:
+    schema = {"json": {"type": "object", "properties": {}}}
+    tools = [
+        {"toolSpec": {"name": name, "inputSchema": schema, **strict}}
+        for name, strict in (
+            ("a", {"strict": True}),
+            ("b", {"strict": False}),
+            ("c", {"strict": "yes"}),
+            ("d", {}),
+        )
+    ]
+    request = API.decode_request({"messages": [], "toolConfig": {"tools": tools}})
+    assert [tool.annotations for tool in request.tools] == [{"strict": True}, {"strict": False}, {}, {}]
+
+
+def test_a_call_of_a_stream_ends_with_its_block() -> None:
+    decoder = API.stream_decoder()
+    start = {"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "t1", "name": "get_weather"}}}
+    events = decoder.feed(aws_event(start, "contentBlockStart"))
+    events += decoder.feed(
+        aws_event({"contentBlockIndex": 0, "delta": {"toolUse": {"input": "{}"}}}, "contentBlockDelta")
+    )
+    assert not any(isinstance(event, CallEnd) for event in events)
+    assert [type(event) for event in decoder.feed(aws_event({"contentBlockIndex": 0}, "contentBlockStop"))] == [CallEnd]
+
+
+def test_a_stream_ends_with_its_totals() -> None:
+    data = b"".join(API.encode_stream(toolwire.replay(toolwire.ParsedResponse("a", usage=toolwire.Usage(5, 7, 2)))))
+    usage = {"inputTokens": 3, "outputTokens": 7, "totalTokens": 12, "cacheReadInputTokens": 2}
+    *_, last = AwsEventStream().feed(data)
+    assert (last.event, last.value) == ("metadata", {"usage": usage, "metrics": {"latencyMs": 0}})
+
+
+FORMATS = {
+    "audio": {"wav": "wav", "mpeg": "mp3", "aac": "aac", "flac": "flac", "ogg": "ogg", "opus": "opus", "mp4": "m4a"},
+    "video": {"x-matroska": "mkv", "quicktime": "mov", "mp4": "mp4", "webm": "webm", "x-flv": "flv", "mpeg": "mpeg"},
+    "document": {"pdf": "pdf"},
+}
+MORE = {"video/x-ms-wmv": "wmv", "video/3gpp": "three_gp", "audio/webm": "webm", "text/markdown": "md"}
+
+
+@pytest.mark.parametrize(
+    ("media_type", "form"),
+    [
+        *(
+            (f"{'application' if kind == 'document' else kind}/{name}", form)
+            for kind, forms in FORMATS.items()
+            for name, form in forms.items()
+        ),
+        *MORE.items(),
+    ],
+)
+def test_files_have_the_names_of_their_formats(media_type: str, form: str) -> None:
+    notes = Notes()
+    part = FilePart("YWJj", media_type=media_type, name="a")
+    body = API.encode_request([Message("user", (TextPart("q"), part))], notes=notes)
+    block = next(block for block in body["messages"][0]["content"] if "text" not in block)
+    (written,) = block.values()
+    assert written["format"] == form
+    assert API.decode_request(body).messages[0].parts[1].media_type == media_type  # type: ignore[union-attr]
+    assert not notes
