@@ -264,6 +264,85 @@ def test_error_in_a_stream(data: bytes) -> None:
     assert (response.finish_reason, response.problems[0].kind) == (FinishReason.ERROR, "provider_error")
 
 
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ({"event_type": "error", "error": "It broke"}, "It broke."),
+        ({"event_type": "error"}, "None."),
+        ({"event_type": "interaction.status_update", "error": {"message": "It broke"}}, "It broke."),
+        ({"error": {"code": "internal", "message": "It broke"}}, "Internal: It broke."),
+        ({"event_type": "error", "error": {"code": "internal"}}, "Internal: the interaction failed."),
+    ],
+)
+def test_an_error_is_read_in_every_form(event: dict[str, Any], message: str) -> None:
+    response = decoded(API, sse_stream(event))
+    assert (response.finish_reason, response.problems[0].message) == (FinishReason.ERROR, message)
+
+
+def test_a_failed_interaction_keeps_what_it_has_answered() -> None:
+    body = interaction(*STEPS[:2], status="failed", error={"code": "internal", "message": "It broke"})
+    response = API.decode_response(body)
+    assert response.finish_reason is FinishReason.ERROR
+    assert [problem.message for problem in response.problems] == ["Internal: It broke."]
+    assert response.parts
+
+
+def test_a_call_of_an_older_stream_may_be_named_in_a_later_piece() -> None:
+    pieces: list[dict[str, Any]] = [
+        {"event_type": "content.start", "index": 0, "content": {"type": "function_call"}},
+        {
+            "event_type": "content.delta",
+            "index": 0,
+            "delta": {"type": "function_call", "name": "get_weather", "id": "c1", "arguments": {"city": "Oslo"}},
+        },
+    ]
+    end = {"event_type": "interaction.complete", "interaction": {"status": "requires_action"}}
+    data = sse_stream(*pieces, {"event_type": "content.stop", "index": 0}, end)
+    (call,) = decoded(API, data).tool_calls
+    assert (call.name, call.id, call.arguments) == ("get_weather", "c1", {"city": "Oslo"})
+
+
+def test_a_signature_alone_begins_a_thought_of_an_older_stream() -> None:
+    piece = {"type": "thought_signature", "signature": "c2ln"}
+    items = [
+        {"event_type": "content.delta", "index": 0, "delta": piece},
+        {"event_type": "content.stop", "index": 0},
+        {"event_type": "interaction.complete", "interaction": {"status": "completed"}},
+    ]
+    assert decoded(API, sse_stream(*items)).parts == (tw.ReasoningPart("", "c2ln", KIND),)
+
+
+def test_every_event_of_a_stream_names_its_type() -> None:
+    written = b"".join(API.encode_stream(tw.replay(tw.ParsedResponse("Hi.", usage=tw.Usage(9, 4, 2, 3))))).decode()
+    blocks = [block.split("\n") for block in written.strip().split("\n\n") if "[DONE]" not in block]
+    named = [(name.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for name, data in blocks]
+    assert [name for name, _ in named][:2] == ["interaction.created", "step.start"]
+    assert all(value["event_type"] == name for name, value in named)
+    assert named[-1][1]["interaction"]["usage"] == {
+        "total_input_tokens": 9,
+        "total_cached_tokens": 2,
+        "total_output_tokens": 1,
+        "total_thought_tokens": 3,
+        "total_tool_use_tokens": 0,
+        "total_tokens": 13,
+    }
+
+
+def test_the_system_prompt_is_a_member_of_its_own() -> None:
+    body = {"model": "m", "system_instruction": "Be kind.", "input": "Hi", "unknown": 1}
+    request = API.decode_request(body)
+    assert [(message.role, message.parts) for message in request.messages] == [
+        ("system", (tw.TextPart("Be kind."),)),
+        ("user", (tw.TextPart("Hi"),)),
+    ]
+    assert request.extra == {"unknown": 1}
+
+
+def test_a_picture_without_a_type_is_a_png() -> None:
+    body = API.encode_request([tw.Message("user", (tw.ImagePart("iVBORw=="),))])
+    assert '"mime_type": "image/png"' in json.dumps(body)
+
+
 def test_error_body_is_an_error_of_the_provider() -> None:
     response = API.decode_response({"error": {"code": "invalid_request", "message": "bad"}})
     assert response.problems[0].message == "Invalid_request: bad."

@@ -12,6 +12,7 @@ from tests.unit.providers.conftest import USER, chat_stream, decoded
 import toolwire as tw
 from toolwire.events import ArgumentsDelta, CallStart, ContentDelta, Finish, replay
 from toolwire.messages import (
+    FilePart,
     FinishReason,
     ImagePart,
     Message,
@@ -191,3 +192,44 @@ def test_ids_have_nine_letters_and_digits() -> None:
     assert written[2] == "abcdefgh1"
     assert [message["tool_call_id"] for message in messages[2:]] == written
     assert written == [call["id"] for call in API.encode_request(history)["messages"][1]["tool_calls"]]
+
+
+PDF = FilePart("JVBERi0=", media_type="application/pdf", name="a.pdf")
+SOUND = FilePart("UklGRiQAAABXQVZF", media_type="audio/wav")
+
+
+@pytest.mark.parametrize(
+    ("part", "block"),
+    [
+        (
+            PDF,
+            {
+                "type": "document_url",
+                "document_url": "data:application/pdf;base64,JVBERi0=",
+                "document_name": "a.pdf",
+            },
+        ),
+        (
+            FilePart(url="https://a.example/b.pdf", media_type="application/pdf"),
+            {"type": "document_url", "document_url": "https://a.example/b.pdf"},
+        ),
+        (SOUND, {"type": "input_audio", "input_audio": "UklGRiQAAABXQVZF"}),
+        (FilePart.of_text("Dear Ada"), {"type": "text", "text": "Document:\nDear Ada"}),
+    ],
+    ids=["document", "address", "recording", "text"],
+)
+def test_files_are_blocks(part: FilePart, block: dict[str, Any]) -> None:
+    body = API.encode_request([Message("user", (TextPart("q"), part))])
+    assert body["messages"][0]["content"] == [{"type": "text", "text": "q"}, block]
+
+
+def test_files_are_read_back() -> None:
+    parts = (TextPart("q"), PDF, SOUND)
+    assert API.decode_request(API.encode_request([Message("user", parts)])).messages[0].parts == parts
+
+
+def test_a_video_is_noted() -> None:
+    notes = Notes()
+    body = API.encode_request([Message("user", (FilePart("AAAA", media_type="video/mp4"),))], notes=notes)
+    assert "it cannot be shown here" in str(body["messages"][0]["content"])
+    assert [str(note) for note in notes] == ["dropped video: mistral takes no video here (video/mp4)"]

@@ -565,3 +565,22 @@ def test_each_tier_has_the_word_of_the_api(api: str, words: tuple[str | None, ..
         else:
             assert f'"{word}"' in json.dumps(body) and not lost
             assert get_api(api).decode_request(body).service_tier == tier
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *((name, "0.5") for name in ("temperature", "top_p", "frequency_penalty", "presence_penalty")),
+        *((name, 1.5) for name in ("max_tokens", "top_k", "seed")),
+        *((name, 5) for name in ("service_tier", "end_user", "stop", "parallel")),
+    ],
+)
+def test_a_setting_of_another_type_is_refused(name: str, value: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=name):
+        get_api("openai_chat").encode_request("Hi.", model="m", **{name: value})
+
+
+@pytest.mark.parametrize("headers", [{5: "a"}, {"a": 5}])
+def test_headers_are_text(headers: dict[Any, Any]) -> None:
+    with pytest.raises(TypeError, match="must be text, not 5"):
+        RequestAdditions.of(None, None, headers)
