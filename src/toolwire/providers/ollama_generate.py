@@ -69,4 +69,5 @@ load_duration prompt_eval_duration eval_duration
 def _generated(body: Json) -> Json:
     """Return an answer of the chat with the members of a completion."""
     message = body.pop("message", {})
+    message.pop("role", None)
     return {**body, "response": message.pop("content", ""), **message}
