@@ -43,7 +43,7 @@ class Alphabet:
         prefix = re.sub(f"[^{self.letters}]", "_", text) if re.match(f"[{self.letters}]", "_") else ""
         if self.first and prefix and not re.match(f"[{self.first}]", prefix):
             prefix = f"_{prefix}"
-        prefix = prefix[: self.most - len(digest) - 1]
+        prefix = prefix[: max(self.most - len(digest) - 1, 0)]
         return f"{prefix}_{digest}" if prefix else digest
 
 

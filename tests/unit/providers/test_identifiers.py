@@ -33,3 +33,11 @@ def test_every_text_fits_and_stays_unique(one: str, two: str) -> None:
         assert alphabet.takes(fitted)
         assert alphabet.fit(fitted) == fitted
         assert (fitted == alphabet.fit(two)) == (one == two) or two == fitted
+
+
+@pytest.mark.parametrize("most", range(1, 40))
+@pytest.mark.parametrize("first", ["", "a-z"])
+def test_a_spelling_is_never_too_long(most: int, first: str) -> None:
+    alphabet = Alphabet("a-zA-Z0-9_", most, first=first)
+    for text in ("call_0123456789" * 5, "é" * 50, "1" * 50):
+        assert len(alphabet.fit(text)) <= most
