@@ -13,7 +13,8 @@ from tests.unit.providers.conftest import GET_WEATHER, USER, decoded
 
 import toolwire as tw
 from toolwire import FinishReason, Message, Notes, ParsedResponse, ReasoningPart, TextPart, ToolCall, collect, replay
-from toolwire.providers.framing import aws_event
+from toolwire.providers.failure_kinds import RATE_LIMIT
+from toolwire.providers.framing import AwsEventStream, aws_event
 
 BEDROCK, VERTEX, CLAUDE = map(tw.get_api, ("anthropic_bedrock", "anthropic_vertex", "anthropic_messages"))
 CLOUDS = pytest.mark.parametrize("api", [BEDROCK, VERTEX], ids=repr)
@@ -108,6 +109,18 @@ def test_failure_that_is_passed_on_is_an_exception_frame() -> None:
     again = decoded(BEDROCK, b"".join(BEDROCK.encode_stream(replay(failed))))
     assert again.finish_reason is FinishReason.ERROR
     assert "busy" in again.problems[0].message
+
+
+def test_a_failure_is_an_exception_for_clients_of_aws() -> None:
+    (frame,) = AwsEventStream().feed(BEDROCK.write_error("It broke.", RATE_LIMIT))
+    assert (frame.event, frame.value) == ("throttlingException", {"message": "It broke."})
+    assert b":exception-type" in BEDROCK.write_error("It broke.")
+    assert b":event-type" not in BEDROCK.write_error("It broke.")
+
+
+def test_the_beginning_of_an_unreadable_frame_is_quoted() -> None:
+    (problem, *_) = decoded(BEDROCK, aws_event({"bytes": "%" * 400}, "chunk")).problems
+    assert (problem.kind, problem.raw) == ("malformed", "%" * 300)
 
 
 @pytest.mark.parametrize("data", ["%%%", 5, "bm8ganNvbg==", ""])

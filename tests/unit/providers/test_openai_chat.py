@@ -23,7 +23,7 @@ from toolwire.messages import (
     Usage,
 )
 from toolwire.providers.chat_completions import ChatCompletions
-from toolwire.providers.openai_chat import GEMINI_CHAT
+from toolwire.providers.openai_chat import GEMINI_CHAT, with_facts
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.tools import ToolDefinition
@@ -694,3 +694,30 @@ def test_only_the_api_itself_gets_its_newer_tools_and_choices(name: str) -> None
     assert {tool["type"] for tool in body["tools"]} == {"function", *(["custom"] if name in OWN_TYPES else [])}
     assert body["messages"][1]["tool_calls"][0]["type"] == ("custom" if name in OWN_TYPES else "function")
     assert any(note.where == "tool_choice" for note in notes) is (name not in OWN_TYPES)
+
+
+REASONING = {
+    **dict.fromkeys(("lm_studio", "ollama_chat", "groq", "hugging_face", "openrouter"), "reasoning"),
+    **dict.fromkeys(("vllm", "sglang", "llama_cpp", "deepseek", "moonshot", "xai", "cerebras"), "reasoning_content"),
+    **dict.fromkeys(("openai_chat", "azure", "azure_deployments"), ""),
+}
+"""The member in which an API takes the reasoning of earlier answers back; "" for none."""
+
+
+@pytest.mark.parametrize(("name", "member"), REASONING.items())
+def test_reasoning_is_sent_back_in_the_member_of_each_provider(name: str, member: str) -> None:
+    answer = Message("assistant", (ReasoningPart("Hm."), TextPart("a")))
+    written = tw.get_api(name).encode_request([USER, answer, USER])["messages"][1]
+    names = {key for key, value in written.items() if value == "Hm."}
+    assert names == ({member} if member else set())
+
+
+def test_facts_of_a_server_replace_those_of_an_api() -> None:
+    api = with_facts(tw.get_api("openai_compatible"), {"id_length": 16, "max_tokens": "max_completion_tokens"})
+    assert (api.name, api.facts.max_tokens) == ("openai_compatible", "max_completion_tokens")
+    assert len(api.ids.fit("call_0123456789abcdef")) == 16
+    assert with_facts(api, {"strict": True}).facts.ids == api.facts.ids
+    with pytest.raises(tw.ConfigurationError, match="gemini is not an API of Chat Completions"):
+        with_facts(tw.get_api("gemini"), {})
+    with pytest.raises(tw.ConfigurationError, match="mistral is not an API of Chat Completions"):
+        with_facts(tw.get_api("mistral"), {})

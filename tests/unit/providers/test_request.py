@@ -245,3 +245,34 @@ def test_a_required_call_without_tools_is_noted(name: str) -> None:
 def test_an_answer_has_no_time_where_none_is_passed() -> None:
     body = toolwire.get_api("openai_chat").encode_response(toolwire.ParsedResponse("a"))
     assert (body["created"], body["model"]) == (0, "unknown")
+
+
+def test_one_name_too_many_does_not_hide_the_tools_behind_it() -> None:
+    api, notes = toolwire.get_api("openai_chat"), Notes()
+    spelled = api.names.fit("a.b")
+    tools = [toolwire.ToolDefinition(name) for name in ("a.b", spelled, "c")]
+    body = api.encode_request([user("q")], tools=tools, notes=notes)
+    assert [tool["function"]["name"] for tool in body["tools"]] == [spelled, "c"]
+    assert [note.where for note in notes if note.kind == "quarantined"] == [spelled]
+
+
+def test_a_tool_of_the_provider_can_be_chosen_by_its_name() -> None:
+    tool = {"type": "web_search_20250305", "name": "web_search"}
+    request = toolwire.get_api("anthropic_messages").decode_request(
+        {
+            "model": "m",
+            "max_tokens": 9,
+            "messages": [],
+            "tools": [tool],
+            "tool_choice": {"type": "tool", "name": "web_search"},
+        }
+    )
+    body = toolwire.get_api("anthropic_messages").encode_request(request)
+    assert (body["tools"], body["tool_choice"]["name"]) == ([tool], "web_search")
+
+
+def test_a_failed_answer_without_a_word_for_that_is_noted() -> None:
+    notes = Notes()
+    failed = toolwire.ParsedResponse("a", finish_reason=toolwire.FinishReason.ERROR)
+    toolwire.get_api("openai_chat").encode_response(failed, notes=notes)
+    assert "changed finish_reason: openai_chat has no word for an answer that failed" in map(str, notes)
