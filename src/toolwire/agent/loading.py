@@ -12,18 +12,18 @@ import warnings
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from json import loads
 from os import PathLike
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from toolwire._surface import check_type, needs_extra
+from toolwire._surface import check_type
 from toolwire.agent.agent import Agent
 from toolwire.agent.budget import Budget
 from toolwire.agent.config import AgentConfig
 from toolwire.agent.deferral import Defer
+from toolwire.agent.mcp_tools import register_servers
 from toolwire.agent.model_pool import Models
 from toolwire.agent.prices import Prices
 from toolwire.agent.summarize import Summarize
@@ -250,7 +250,15 @@ class _Building:
             except DefinitionError as error:
                 raise ConfigurationError(f"{where}: {error}; the program that opens the agent adds it too") from error
         shape = None if table.envelope is None else self._enveloped(table.envelope, registry)
-        await self._serve(table, registry)
+        await register_servers(
+            table.tools.mcp,
+            registry,
+            self._configuration,
+            self._source,
+            self._stack,
+            approve=self._given.approve,
+            sign_in=self._given.sign_in,
+        )
         self._compare(name, registry)
         config = _config(name, table)
         if alone and self._given.tier is not None:
@@ -306,40 +314,6 @@ class _Building:
         envelope = Envelope(agent=table.agent, budget=table.budget, preview=table.preview)
         registry.register(read_handle(envelope))
         return envelope.shape
-
-    async def _serve(self, table: AgentTable, registry: ToolRegistry) -> None:
-        """Register the tools of MCP servers, which the stack closes.
-
-        Raises:
-            ToolError: a server cannot be used; the error says why.
-        """
-        if not table.tools.mcp:
-            return
-        with needs_extra("MCP"):
-            from toolwire.mcp.approvals import Approvals
-            from toolwire.mcp.oauth import Logins, login
-            from toolwire.mcp.router import McpRouter
-            from toolwire.mcp.servers import McpServer, load_servers
-        if self._source:
-            servers = load_servers(self._source)
-        else:
-            tables = self._configuration.mcp.get("servers", {})
-            servers = [McpServer.model_validate({**server, "name": name}) for name, server in tables.items()]
-        servers = [server for server in servers if server.name in table.tools.mcp]
-        show, logins = self._given.sign_in, Logins.of_user()
-        auth = {
-            server.name: login(server, partial(show, server.name), logins)
-            for server in servers
-            if show is not None and server.login and server.enabled
-        }
-        router = McpRouter(servers, registry, approvals=Approvals.of_user(), approve=self._given.approve, auth=auth)
-        await self._stack.enter_async_context(router)
-        # A server that was used before is started by the first call, since its tools are known.
-        new = [server.name for server in router.servers() if server.state != "off" and not server.tools]
-        for status in await router.connect(*new) if new else ():
-            if status.state != "ready":
-                hint = f"; `toolwire mcp approve {status.name}` asks about it" if status.state == "not approved" else ""
-                raise ToolError(f"the MCP server {status.name} cannot be used: {status.reason or status.state}{hint}")
 
     def _compare(self, name: str, registry: ToolRegistry) -> None:
         """Compare the names in the policy with an agent's tools.

@@ -19,11 +19,13 @@ from toolwire.config.gateway_tables import STORE, GatewayModelTable, GatewayTabl
 from toolwire.config.tables import LOCAL, Configuration, ModelProfile, Tools, load_configuration
 from toolwire.errors import ConfigurationError
 from toolwire.gateway.aiohttp_transport import AiohttpTransport
+from toolwire.gateway.gateway_tools import GatewayTools
 from toolwire.gateway.model_loading import ANY_MODEL, load_models
 from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.reloading import reload_models
 from toolwire.gateway.serving import ServerOptions, new_event_loop, serve
 from toolwire.gateway.state_store import IN_MEMORY, opened_store
+from toolwire.gateway.tool_opening import opened_tools
 from toolwire.inspector.inspector import InspectorOptions
 from toolwire.runtime.local_http import is_loopback
 
@@ -107,11 +109,12 @@ async def _serve(configuration: Configuration, inspect: bool | None, path: Path 
         AiohttpTransport() as transport,
         Models(load=load_local, transport=transport) as models,
         opened_store(url) as store,
+        opened_tools(configuration, path) as tools,
     ):
-        served = await load_models(configuration, models)
+        served = await load_models(configuration, models, tools)
         async with AsyncExitStack() as stack:
             if path is not None:
-                load = partial(_load_again, path, configuration, models)
+                load = partial(_load_again, path, configuration, models, tools)
                 watching = asyncio.create_task(reload_models(path, served, load, _report))
                 stack.callback(watching.cancel)
             # Full collections pause all streams: they need not look at the objects of modules.
@@ -119,14 +122,16 @@ async def _serve(configuration: Configuration, inspect: bool | None, path: Path 
             await serve(served, options, store=store, ready=ready)
 
 
-async def _load_again(path: Path, configuration: Configuration, models: Models) -> ModelTable:
+async def _load_again(
+    path: Path, configuration: Configuration, models: Models, tools: GatewayTools | None
+) -> ModelTable:
     """Return the models of a file that has changed, and say what else of the gateway's table would need a restart."""
     changed = load_configuration(path)
     fields = GatewayTable.model_fields.keys() - {"models"}
     before, after = configuration.gateway, changed.gateway
     if names := [name for name in sorted(fields) if getattr(before, name) != getattr(after, name)]:
         _report(f"{path}: {', '.join(names)} of [gateway] count after a restart")
-    return await load_models(changed, models)
+    return await load_models(changed, models, tools)
 
 
 def _report(message: str) -> None:

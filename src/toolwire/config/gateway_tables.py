@@ -56,6 +56,7 @@ class GatewayModelTable(BaseModel, extra="forbid", frozen=True):
         constrain: "auto" or "required" in place of what the profile says.
         retries: 1 to ask a model whose calls are read in its text once more, if a call in its answer has a problem and
             nothing of the answer has been sent.
+        tools: whether the model is offered the tools of `[gateway.tools]`.
         context: the number of tokens that fit into the model.
         prices: the prices of its tokens, for keys that are limited in money; by default those that its provider
             publishes.
@@ -67,12 +68,33 @@ class GatewayModelTable(BaseModel, extra="forbid", frozen=True):
     calls_in_text: str | None = None
     constrain: Literal["auto", "required"] | None = None
     retries: Annotated[int, Field(ge=0, le=1)] = 0
+    tools: bool = False
     context: Annotated[int, Field(ge=1)] | None = None
     prices: PriceTable | None = None
 
     def profiles_of(self, name: str) -> tuple[str, ...]:
         """Return the profiles that answer, without those that are asked where they fail."""
         return tuple(self.shares) or (self.profile or name,)
+
+
+class GatewayToolsTable(BaseModel, extra="forbid", frozen=True):
+    """Tools that the gateway itself runs, under `[policy]`; a call that would need an approval is refused.
+
+    Attributes:
+        builtin: names of built-in tools, such as "read_file" and "search_files".
+        root: the directory below which they work, relative to the file.
+        mcp: names of servers in `[mcp.servers]`, which were approved before.
+        rounds: the maximum number of rounds in which tools run for one answer.
+        timeout: the maximum time of one call, in seconds.
+        show_tools: whether clients see the calls, as reasoning.
+    """
+
+    builtin: tuple[str, ...] = ()
+    root: str = ""
+    mcp: tuple[str, ...] = ()
+    rounds: Annotated[int, Field(ge=1, le=100)] = 8
+    timeout: Annotated[float, Field(gt=0)] = 60.0
+    show_tools: bool = False
 
 
 class GatewayInspectorTable(BaseModel, extra="forbid", frozen=True):
@@ -107,6 +129,7 @@ class GatewayTable(BaseModel, extra="forbid", frozen=True):
         response_days: days for which answers of the Responses API are stored, unless a request says `store = false`; 0
             to store none.
         virtual_keys: whether clients need a key of `toolwire keys`.
+        tools: tools that the gateway itself runs, for the models that say so.
         inspector: the page that shows what happened to each request.
         models: the models, by the names that clients ask for; each profile under its own name without it.
     """
@@ -121,6 +144,7 @@ class GatewayTable(BaseModel, extra="forbid", frozen=True):
     store: Annotated[str, AfterValidator(without_password)] = ""
     response_days: Annotated[float, Field(ge=0)] = 30
     virtual_keys: bool = False
+    tools: GatewayToolsTable = GatewayToolsTable()
     inspector: GatewayInspectorTable = GatewayInspectorTable()
     models: dict[str, GatewayModelTable] = Field(default_factory=dict)
 

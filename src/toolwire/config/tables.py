@@ -425,6 +425,10 @@ class Configuration(_Strict):
         yield from self._dangling_teams()
         for keys, profile in self.gateway.dangling(self.profiles):
             yield keys, _missing("profile", profile, self.profiles)
+        servers = self.mcp.get("servers", {})
+        for server in self.gateway.tools.mcp:
+            if server not in servers:
+                yield ["gateway", "tools", "mcp"], _missing("MCP server", server, servers)
 
     def _dangling_profiles(self) -> Iterator[tuple[list[str], str]]:
         for name, profile in self.profiles.items():

@@ -154,7 +154,7 @@ class RetriedUpstream(WrappedUpstream):
         turn = TurnInfo(1, reading.tools, format=reading.format)
         note = advice(judged.faults, call_examples(turn))
         results = tuple(outcome.result for outcome in judged.outcomes)
-        again = next_question(question, collect(first), results, note)
+        again = next_question(question, collect(first), results, note, suffix="retry")
         again.reading = second = BackendReading()
         attempts = [] if question.exchange is None else question.exchange.attempts
         count = len(attempts)

@@ -132,6 +132,11 @@ class ClientTools:
             case _:
                 yield part
 
+    @property
+    def names(self) -> frozenset[str]:
+        """All names of tools: as a backend knows them, and as the client does."""
+        return frozenset(self._tools) | {original.name for original in self._originals.values()}
+
     def restore(self, events: Sequence[Event]) -> list[Event]:
         """Return the events with calls in the client's own form."""
         return [self._restored(event) for event in events]

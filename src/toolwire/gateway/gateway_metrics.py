@@ -61,6 +61,12 @@ class GatewayMetrics:
         self._problems = Counter(
             "toolwire_gateway_problems", "Problems in answers.", ("model", "backend", "kind"), registry=registry
         )
+        self._tool_runs = Counter(
+            "toolwire_gateway_tool_runs",
+            "Calls of the gateway's own tools, by whether they succeeded.",
+            ("model", "tool", "outcome"),
+            registry=registry,
+        )
         self._retries = Counter(
             "toolwire_gateway_retries",
             "Answers for which the model was asked once more, by what was wrong with the first one.",
@@ -103,6 +109,8 @@ class GatewayMetrics:
             self._repairs.labels(served.name, backend, repair).inc(count)
         for kind, count in meter.problems.items():
             self._problems.labels(served.name, backend, kind).inc(count)
+        for tool, succeeded in question.tool_runs:
+            self._tool_runs.labels(served.name, tool, "success" if succeeded else "failure").inc()
         for kind in question.retries:
             self._retries.labels(served.name, backend, kind).inc()
 

@@ -10,6 +10,7 @@ from toolwire.config.gateway_tables import GatewayModelTable
 from toolwire.config.tables import Configuration, ModelProfile
 from toolwire.errors import ConfigurationError
 from toolwire.gateway.answer_retries import RetriedUpstream
+from toolwire.gateway.gateway_tools import GatewayTools, ToolUpstream
 from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.questions import Upstream
 from toolwire.gateway.upstreams import ApiUpstream, TextUpstream
@@ -21,12 +22,13 @@ ANY_MODEL = "*"
 _OwnUpstream = ApiUpstream | TextUpstream
 
 
-async def load_models(configuration: Configuration, models: Models) -> ModelTable:
+async def load_models(configuration: Configuration, models: Models, tools: GatewayTools | None = None) -> ModelTable:
     """Open the models that a configuration offers to clients of the gateway.
 
     Args:
         configuration: the configuration; without models of the gateway, each profile is offered under its own name.
         models: opens them, and closes them later.
+        tools: the tools of the gateway; None for none.
 
     Raises:
         ConfigurationError: there is no model, or one cannot be opened.
@@ -48,7 +50,11 @@ async def load_models(configuration: Configuration, models: Models) -> ModelTabl
         profiles = table.profiles_of(name)
         fallback = configuration.profiles[profiles[0]].fallback if table.fallback is None else table.fallback
         opened_upstreams = [await upstream(profile, table) for profile in (*profiles, *fallback)]
-        upstreams = _retried(name, opened_upstreams) if table.retries else opened_upstreams
+        upstreams = _retried(name, opened_upstreams) if table.retries else list[Upstream](opened_upstreams)
+        if table.tools:
+            if tools is None:
+                raise ConfigurationError(f"gateway.models.{name}: tools: there are none in [gateway.tools]")
+            upstreams = [ToolUpstream(upstream, tools) for upstream in upstreams]
         served.append(
             ServedModel(
                 name,

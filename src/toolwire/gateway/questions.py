@@ -58,6 +58,7 @@ class Question:
         passes: whether a backend of the client's API gets the body as it is, and the client its answer.
         reading: collects the answer as the backend gave it; None if nobody reads it.
         retries: for each time that the model was asked once more, the kind of fault that was the reason.
+        tool_runs: for each call of the gateway's own tools, the name of the tool and whether it succeeded.
     """
 
     id: str
@@ -76,6 +77,7 @@ class Question:
     passes: bool = True
     reading: BackendReading | None = field(default=None, repr=False)
     retries: list[str] = field(default_factory=list)
+    tool_runs: list[tuple[str, bool]] = field(default_factory=list)
 
     def observe(self, events: Sequence[Event]) -> None:
         """Show events of the answer to the observers."""
@@ -179,7 +181,7 @@ class WrappedUpstream:
 
 
 def next_question(
-    question: Question, response: ParsedResponse, results: tuple[ToolResult, ...], note: str = "", *, number: int = 2
+    question: Question, response: ParsedResponse, results: tuple[ToolResult, ...], note: str = "", *, suffix: str
 ) -> Question:
     """Return the question for a further answer of the model, before the client gets one.
 
@@ -188,7 +190,7 @@ def next_question(
         response: the answer to it.
         results: a result for each call of the answer.
         note: an instruction at the end; "" for none.
-        number: the number of the answer among those to one request; ids of calls depend on it.
+        suffix: a name of the answer, so that its calls have other ids than those of the answers before.
     """
     parts = answer_parts(response, response.content, written=True)
     messages = [*question.request.messages, *([Message("assistant", parts)] if parts else [])]
@@ -197,8 +199,7 @@ def next_question(
     if note:
         messages.append(Message("user", (TextPart(note),)))
     request = replace(question.request, messages=tuple(messages))
-    id = f"{question.id.partition('.')[0]}.{number}"
-    return replace(question, id=id, request=request, passes=False)
+    return replace(question, id=f"{question.id}.{suffix}", request=request, passes=False)
 
 
 async def at_once(events: Sequence[Event]) -> AsyncIterator[Sequence[Event]]:

@@ -74,6 +74,8 @@ class RequestSpans:
             )
             if question.retries:
                 chat.set_attribute("toolwire.retries", tuple(question.retries))
+            if question.tool_runs:
+                chat.set_attribute("toolwire.tool_runs", tuple(name for name, _ in question.tool_runs))
             if meter.finish is not None:
                 chat.set_attribute("gen_ai.response.finish_reasons", (meter.finish.value,))
             if meter.first_at is not None:

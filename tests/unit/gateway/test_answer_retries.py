@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from toolwire.gateway.answer_retries import NOT_PASSED_ON, RetriedUpstream
 from toolwire.gateway.app import Gateway
 from toolwire.gateway.model_loading import load_models
 from toolwire.gateway.model_table import ModelTable, ServedModel
+from toolwire.gateway.questions import Answer, Question, Upstream, WrappedUpstream
 from toolwire.gateway.upstreams import ApiUpstream, TextUpstream
 from toolwire.inspector.inspector import Inspector, InspectorOptions
 from toolwire.models.backends import NO_OPTIONS, StreamOptions
@@ -340,11 +342,36 @@ def writer_app(writer: Writing) -> Gateway:
     return Gateway(ModelTable([ServedModel("m", (RetriedUpstream(TextUpstream(writer)),))]))
 
 
+class Counted(WrappedUpstream):
+    """A backend whose answers are counted.
+
+    Attributes:
+        count: the number of answers.
+        at_once: the highest number of them that were open at the same time.
+    """
+
+    def __init__(self, upstream: Upstream) -> None:
+        super().__init__(upstream)
+        self.count = self.at_once = self._open = 0
+
+    @asynccontextmanager
+    async def open(self, question: Question) -> AsyncGenerator[Answer]:
+        self.count += 1
+        self._open += 1
+        self.at_once = max(self.at_once, self._open)
+        try:
+            async with self._upstream.open(question) as answer:
+                yield answer
+        finally:
+            self._open -= 1
+
+
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 def test_the_first_answer_has_ended_before_the_model_is_asked_again(stream: bool) -> None:
-    writer = Writing(UNKNOWN, GOOD)
-    run(writer_app(writer), *body_of("chat", stream=stream))
-    assert (len(writer.requests), writer.at_once) == (2, 1)
+    counted = Counted(TextUpstream(Writing(UNKNOWN, GOOD)))
+    app = Gateway(ModelTable([ServedModel("m", (RetriedUpstream(counted),))]))
+    run(app, *body_of("chat", stream=stream))
+    assert (counted.count, counted.at_once) == (2, 1)
 
 
 def test_ids_of_calls_differ_between_the_answers() -> None:
