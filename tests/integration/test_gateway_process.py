@@ -106,11 +106,11 @@ class Process:
 
 
 @asynccontextmanager
-async def served(file: Path) -> AsyncIterator[Process]:
+async def served(file: Path, **environment: str) -> AsyncIterator[Process]:
     started = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "toolwire", "serve", "--config", str(file)),
         stderr=asyncio.subprocess.PIPE,
-        env={**os.environ, "TOOLWIRE_STATE": str(file.parent)},
+        env={**os.environ, "TOOLWIRE_STATE": str(file.parent), **environment},
     )
     process = Process(started)
     try:

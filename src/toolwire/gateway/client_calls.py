@@ -158,18 +158,18 @@ class ClientCall:
         Raises:
             GatewayFailure: no model answers, and nothing has been sent.
         """
-        served = self.model(question.model)
         services, key = self.services, self.requester.key
-        upstreams = services.health.in_order(served, question.model)
         meter = AnswerMeter()
         question.observers.append(meter.observe)
         async with AsyncExitStack() as stack:
+            if services.spans is not None:  # a request for an unknown model is one too
+                stack.enter_context(services.spans.recorded(self.headers, question, meter, self.reply))
+            served = self.model(question.model)
+            upstreams = services.health.in_order(served, question.model)
             if self.exchange is not None:
                 stack.callback(_price, self.exchange, question, served)
             if services.metrics is not None:
                 stack.enter_context(services.metrics.counted(self.reply, question, served, meter))
-            if services.spans is not None:
-                stack.enter_context(services.spans.recorded(self.headers, question, meter, self.reply))
             if key is not None and key.allowances and services.spending is not None:
                 meter.input_tokens = tokens_of(question.request)
                 await stack.enter_async_context(services.spending.charged(key, question, served, meter))

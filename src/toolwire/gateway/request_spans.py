@@ -19,6 +19,8 @@ from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.questions import Question
 from toolwire.telemetry.otel import model_attributes, settings_attributes, traces, usage_attributes
 
+CLIENT_LEFT = "client_left"
+"""The type of error of an answer whose client has left; the request has no status then."""
 _PROPAGATOR = TraceContextTextMapPropagator()
 
 
@@ -50,12 +52,14 @@ class RequestSpans:
         )
         chat = self._tracer.start_span(f"chat {question.model}", trace.set_span_in_context(server), SpanKind.CLIENT)
         _PROPAGATOR.inject(question.trace_headers, trace.set_span_in_context(chat))
-        failed = "client_left"
+        failed, status = CLIENT_LEFT, 0
         try:
             yield
-            failed = str(reply.status) if reply.status >= 400 else ""
+            status = reply.status
+            failed = str(status) if status >= 400 else ""
         except GatewayFailure as failure:
-            failed = str(failure.status)
+            status = failure.status
+            failed = str(status)
             raise
         finally:
             upstream = question.answered_by
@@ -80,10 +84,11 @@ class RequestSpans:
                 chat.set_attribute("gen_ai.response.finish_reasons", (meter.finish.value,))
             if meter.first_at is not None:
                 chat.set_attribute("gen_ai.response.time_to_first_chunk", meter.first_at - meter.began)
-            if reply.status:
-                server.set_attribute("http.response.status_code", reply.status)
-            for span in (chat, server):
-                if failed:
+            if status:
+                server.set_attribute("http.response.status_code", status)
+            # By the conventions for HTTP, a request that is refused as wrong is no error of the server.
+            for span, is_error in ((chat, bool(failed)), (server, status >= 500)):
+                if is_error:
                     span.set_attribute("error.type", failed)
                     span.set_status(Status(StatusCode.ERROR))
                 span.end()

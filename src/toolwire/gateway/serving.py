@@ -126,8 +126,6 @@ async def serve(
         await _run(gateway, listener, options, ready)
     finally:
         listener.close()
-        if spans is not None:
-            await asyncio.to_thread(spans.flush)
         if own_store is not None:
             await own_store.close()
 
@@ -159,6 +157,9 @@ class _Server(uvicorn.Server):
             await super().shutdown(sockets)
         finally:
             timer.cancel()
+        # Here and not later: once the server has ended, the signal that ended it ends the process.
+        if (spans := self._gateway.services.spans) is not None:
+            await asyncio.to_thread(spans.flush)
 
 
 async def _run(

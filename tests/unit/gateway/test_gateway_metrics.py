@@ -16,7 +16,7 @@ from opentelemetry.trace import SpanKind, StatusCode
 from prometheus_client.parser import text_string_to_metric_families
 from tests.unit.gateway.gateway_calls import CLIENTS, Scripted, asked, request, run
 
-from toolwire import Client, ContentDelta, FinishReason, ParsedResponse, ToolCall, Usage, replay
+from toolwire import Client, ContentDelta, FinishReason, ParsedResponse, ToolCall, Usage, UsageCounted, replay
 from toolwire.client.exchange import HttpAnswer, HttpRequest
 from toolwire.errors import ProviderError
 from toolwire.gateway.access import Access
@@ -137,12 +137,14 @@ def test_metrics_are_not_for_the_keys_of_clients() -> None:
     asyncio.run(work())
 
 
-def spans_of(upstream: Upstream, *, stream: bool, headers: dict[str, str]) -> dict[SpanKind, Any]:
+def spans_of(
+    upstream: Upstream, *, stream: bool, headers: dict[str, str], model: str = "m", **options: Any
+) -> dict[SpanKind, Any]:
     exporter = InMemorySpanExporter()
     provider = TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
-    path, body = asked("messages", stream=stream)
-    run(app_with(upstream, spans=RequestSpans(provider)), path, body, headers=headers)
+    path, body = asked("messages", stream=stream, model=model)
+    run(app_with(upstream, spans=RequestSpans(provider)), path, body, headers=headers, **options)
     return {span.kind: span for span in exporter.get_finished_spans()}
 
 
@@ -178,12 +180,35 @@ def test_a_request_is_two_spans_in_the_trace_of_the_client(stream: bool) -> None
     ],
     ids=["refused", "cut"],
 )
-def test_a_failure_is_an_error_of_the_spans(upstream: Scripted, failed: str) -> None:
+def test_a_failure_is_an_error_of_the_span_of_the_model(upstream: Scripted, failed: str) -> None:
     spans = spans_of(upstream, stream=True, headers={"traceparent": "broken"})
-    for span in spans.values():
-        assert span.attributes["error.type"] == failed
-        assert span.status.status_code is StatusCode.ERROR
-    assert spans[SpanKind.SERVER].parent is None
+    server, chat = spans[SpanKind.SERVER], spans[SpanKind.CLIENT]
+    assert chat.attributes["error.type"] == failed
+    assert chat.status.status_code is StatusCode.ERROR
+    assert server.attributes["http.response.status_code"] == int(failed)
+    # The server has failed only if the client is not at fault.
+    is_error = int(failed) >= 500
+    assert (server.status.status_code is StatusCode.ERROR) is is_error
+    assert ("error.type" in server.attributes) is is_error
+    assert server.parent is None
+
+
+def test_a_request_for_an_unknown_model_is_a_span() -> None:
+    spans = spans_of(Scripted(), stream=False, headers={"traceparent": TRACEPARENT}, model="unknown")
+    server = spans[SpanKind.SERVER]
+    assert f"{server.context.trace_id:032x}" == TRACE
+    assert server.attributes["http.response.status_code"] == 404
+    assert spans[SpanKind.CLIENT].attributes["error.type"] == "404"
+
+
+def test_a_client_that_leaves_ends_the_spans() -> None:
+    upstream = Scripted([ContentDelta("x"), UsageCounted(Usage(7, 1))], 3600.0)
+    spans = spans_of(upstream, stream=True, headers={}, leaves_after=1.0)
+    server, chat = spans[SpanKind.SERVER], spans[SpanKind.CLIENT]
+    assert chat.attributes["error.type"] == "client_left"
+    assert chat.attributes["gen_ai.usage.output_tokens"] == 1
+    assert chat.end_time - chat.start_time < 60e9
+    assert server.status.status_code is StatusCode.UNSET
 
 
 def test_nothing_is_sent_to_backends_without_tracing() -> None:
