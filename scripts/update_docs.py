@@ -31,7 +31,13 @@ from toolwire.cli.check_command import PROBES
 from toolwire.cli.formats_command import SAMPLE_CALL, SAMPLE_TOOL
 from toolwire.cli.program import program
 from toolwire.client.endpoints import ENDPOINTS
-from toolwire.config.gateway_tables import GatewayModelTable, GatewayTable, PriceTable
+from toolwire.config.gateway_tables import (
+    GatewayInspectorTable,
+    GatewayModelTable,
+    GatewayTable,
+    GatewayToolsTable,
+    PriceTable,
+)
 from toolwire.config.tables import (
     AgentTable,
     AgentTeamConfig,
@@ -237,6 +243,8 @@ def _configuration() -> str:
         "[teams.NAME]": AgentTeamConfig,
         "[teams.NAME.members.NAME], [teams.NAME.handoffs.NAME]": MemberTable,
         "[gateway]": GatewayTable,
+        "[gateway.tools]": GatewayToolsTable,
+        "[gateway.inspector]": GatewayInspectorTable,
         "[gateway.models.NAME]": GatewayModelTable,
         "[gateway.models.NAME.prices]": PriceTable,
         "[policy]": PolicyTable,
