@@ -194,15 +194,17 @@ class BehaviorOptions(TypedDict, total=False):
 
 
 class ToolOptions(BehaviorOptions, total=False):
-    """Options of `tool` and `Tool.replace`: those of `BehaviorOptions`, a name and a description.
+    """Options of `tool` and `Tool.replace`: those of `BehaviorOptions`, a name, a description and annotations.
 
     Attributes:
         name: the tool's name; by default the function's.
         description: the description for models; by default the docstring.
+        annotations: hints for APIs that know them, such as `{"strict": True}`; added to those that the tool has.
     """
 
     name: str
     description: str
+    annotations: dict[str, Any]
 
 
 _DEFINITION_OPTIONS = ("tier", "requires_confirmation", "untrusted")
@@ -288,6 +290,8 @@ class Tool(Generic[P, R]):
         check_options("replace", options, ToolOptions.__annotations__)
         changes = definition_changes(options)
         changes |= {name: text for name in ("name", "description") if (text := options.get(name))}
+        if annotations := options.get("annotations"):
+            changes["annotations"] = {**self.definition.annotations, **annotations}
         return Tool(self.function, replace(self.definition, **changes), self.behavior.replace(options))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -317,7 +321,8 @@ def tool(
             `untrusted`, whether results may contain untrusted content; `preview`, a function of the arguments that
             shows what a call would do; `check`, a function that returns what is wrong with the arguments; `isolated`,
             True or an `Isolation`, to run in another process; `ends_turn`, whether an agent stops after the call;
-            `idempotent`, whether an interrupted call may run again.
+            `idempotent`, whether an interrupted call may run again; `annotations`, hints for APIs that know them, such
+            as `{"strict": True}`.
 
     Raises:
         DefinitionError: a model cannot call the function's signature, or the name cannot be used.
@@ -325,6 +330,7 @@ def tool(
     """
     check_options("tool", options, ToolOptions.__annotations__)
     check_type("name", options.get("name", ""), str, "text")
+    check_type("annotations", options.get("annotations", {}), dict, 'a dict, such as {"strict": True}')
     definition_changes(options)
     if function is not None and not callable(function):
         raise wrong_type("function", function, "a function; a name is written @tool(name=...)")

@@ -58,6 +58,17 @@ def test_bare_decorator() -> None:
 
 
 @pytest.mark.mission("F4")
+def test_annotations_of_the_decorator_are_added_to_those_of_the_tool() -> None:
+    @tool(annotations={"strict": True})
+    def ping(host: str) -> str:
+        return host
+
+    assert ping.definition.annotations == {"strict": True}
+    assert ping.replace(annotations={"hint": 1}).definition.annotations == {"strict": True, "hint": 1}
+    with pytest.raises(TypeError, match=r'annotations must be a dict, such as \{"strict": True\}, not'):
+        tool(annotations="strict")  # type: ignore[call-overload]
+
+
 def test_decorator_with_options() -> None:
     definition = remove.definition
     assert (definition.name, definition.description) == ("remove.file", "Remove.")

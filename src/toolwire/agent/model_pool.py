@@ -242,17 +242,18 @@ class Models:
 
 
 def _constrain(backend: Backend, mode: Literal["auto", "required"]) -> None:
-    """Let a text model write its calls under a grammar."""
-    if not isinstance(backend, TextBackend):
+    """Let a model write its calls under a grammar, or let an API do so that has strict tools."""
+    if not isinstance(backend, (TextBackend, ApiBackend)):
         raise ConfigurationError(
-            f"constrain needs a model that writes its calls as text, and in one wire format: name it, as hermes, for "
-            f"{backend.model}"
+            f"constrain needs a model that writes its calls in one wire format: name it, as hermes, for {backend.model}"
         )
     if not backend.takes_grammars:
-        raise ConfigurationError(
-            f"constrain needs an API whose field for grammars is known ({', '.join(GRAMMAR_SERVERS)}), "
-            f"not {backend.api!r:.40}"
+        where = (
+            f"an API whose field for grammars is known ({', '.join(GRAMMAR_SERVERS)})"
+            if backend.format
+            else "an API with strict tools, or calls in the text in one wire format, such as hermes"
         )
+        raise ConfigurationError(f"constrain needs {where}; {backend.api!r:.40} is not one")
     backend.constraint = Constraint(mode)
 
 

@@ -71,7 +71,8 @@ class AgentOptions:
         str | None,
         typer.Option(
             help="auto: the model can write no malformed call; required: nothing but calls; by default, anything. It "
-            "needs calls in the text, of a model on this machine or of an --api that takes grammars, such as vllm."
+            "needs calls in the text, of a model on this machine or of an --api that takes grammars, such as vllm; or "
+            "an --api with strict tools, such as openai."
         ),
     ] = None
     policy: PolicyFile = None

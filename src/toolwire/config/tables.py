@@ -190,8 +190,8 @@ class ModelProfile(_Strict):
         fallback: profiles of the models that answer where this one fails, in order; see `toolwire.models.Fallback`.
         retry: when a request that failed is repeated, before a fallback is asked.
         tools: the formats of definitions, calls and results.
-        constrain: "auto" or "required" to let its engine decode the calls that it writes as text under a grammar; see
-            `toolwire.models.Constraint`.
+        constrain: "auto" or "required" to let its engine decode calls under a grammar, or to make all tools strict
+            where calls have fields of their own; see `toolwire.models.Constraint`.
         settings: settings of its answers; those of an agent count before them.
         extra_body: members of the body of each request.
         extra_headers: headers of each request. Keep secrets in the environment, in the variable of `key_env`.

@@ -84,6 +84,10 @@ async def _open(name: str, profile: ModelProfile, models: Models, table: Gateway
     backend = await models.open(profile)
     if not isinstance(backend, ApiBackend):
         return TextUpstream(backend, name=name)
+    if backend.constraint is not None:
+        raise ConfigurationError(
+            f"constrain of {name!r:.80} needs calls in the text: of other calls, requests say which tools are strict"
+        )
     format = table.calls_in_text or ""
     if format not in ("", "none", AUTO):
         format = get_format(format).name

@@ -17,7 +17,7 @@ from toolwire._surface import check_type, wrong_type
 from toolwire.errors import RenderError
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted, replay
 from toolwire.messages import FilePart, FinishReason, Message, Part, TextPart, ToolCall, ToolResult, Usage
-from toolwire.models.constraints import ConstrainedSource, Constraint
+from toolwire.models.constraints import ConstrainedSource, Constraint, strict_request, unless_refused
 from toolwire.providers.model_settings import SETTINGS, ModelOptions, ModelSettings, RequestAdditions
 from toolwire.providers.request import ChatRequest, Notes, group_results, result_texts
 from toolwire.text.identity_cache import IdentityCache
@@ -128,6 +128,9 @@ class ApiBackend:
         streamed: whether answers are streamed. Whole answers are for servers that stream no tool calls.
         options: additions to each request; see `toolwire.models.ModelOptions`.
 
+    Attributes:
+        constraint: makes the tools of each request strict; None for no change; may be set later.
+
     Raises:
         DefinitionError: a setting has an invalid value.
         TypeError: `client` is not a client, or an option is unknown.
@@ -145,9 +148,22 @@ class ApiBackend:
         self.client = client
         self._streamed = streamed
         self._additions = RequestAdditions.of(**options)
+        self.constraint: Constraint | None = None
+
+    @property
+    def takes_grammars(self) -> bool:
+        """True if a constraint has an effect: the API has strict tools."""
+        return self.client.api.strict_dialect is not None
 
     async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         """See `Backend`."""
+        strict = None if self.constraint is None else strict_request(self.constraint, request)
+        first = None if strict is None else self._answer(strict, options)
+        async with aclosing(unless_refused(first, lambda: self._answer(request, options), options.notes)) as events:
+            async for event in events:
+                yield event
+
+    async def _answer(self, request: ChatRequest, options: StreamOptions) -> AsyncGenerator[Event]:
         with_settings = request.with_defaults(self._additions.settings)
         call = RequestAdditions(extra_body=options.extra_body, extra_headers=options.extra_headers)
         additions = call.over(self._additions)

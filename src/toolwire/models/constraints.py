@@ -1,18 +1,19 @@
-"""Constraints on what a text model may write: grammars, in the field in which its server takes them."""
+"""Constraints on what a model may write: a grammar in the field of its server, or strict tools."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from toolwire.errors import DefinitionError, ProviderError
 from toolwire.events import Event
 from toolwire.grammars.message_grammar import GrammarSyntax, grammar
 from toolwire.messages import Message
-from toolwire.providers.request import ChatRequest, Notes
+from toolwire.providers.request import ChatRequest, Notes, ToolChoice
+from toolwire.tools import ToolDefinition
 
 GrammarServer = Literal["", "llama_cpp", "vllm", "sglang", "ollama", "ollama_chat", "lm_studio"]
 """APIs of servers that decode under a grammar; "" for the API that the model is reached through."""
@@ -54,7 +55,7 @@ _REFUSED = frozenset({400, 422, 501})
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """A constraint on the text of a model: it can write no call that is malformed.
+    """A constraint on what a model writes: it can write no call that is malformed.
 
     Attributes:
         mode: "auto": the model may answer or call tools; "required": it has to call a tool, whatever the request says.
@@ -153,23 +154,63 @@ class ConstrainedSource:
         constrained: dict[str, Any] | None = None
         if self.constraint is not None:
             constrained = self._constrained(self.constraint, request, keywords, notes)
-        if constrained is not None:
-            has_begun = False
-            try:
-                async with aclosing(self.source(prompt, **constrained)) as pieces:
-                    async for piece in pieces:
-                        has_begun = True
-                        yield piece
-            except ProviderError as error:
-                # Once text was read, another answer would contradict it.
-                if has_begun or not _is_refused(error):
-                    raise
-                _note(notes, f"the server refused the grammar, so the answer is not constrained: {error}")
-            else:
-                return
-        async with aclosing(self.source(prompt, **keywords)) as pieces:
+        first = None if constrained is None else self.source(prompt, **constrained)
+        async with aclosing(unless_refused(first, lambda: self.source(prompt, **keywords), notes)) as pieces:
             async for piece in pieces:
                 yield piece
+
+
+def strict_request(constraint: Constraint, request: ChatRequest) -> ChatRequest | None:
+    """Return a request whose tools are strict, for an API that has a strict mode; None if that changes nothing.
+
+    Tools that say themselves whether they are strict stay as they are.
+    """
+    choice = request.tool_choice
+    if choice.mode == "none" or not request.tools:
+        return None
+    if constraint.mode == "required":
+        choice = ToolChoice("required", choice.names)
+    tools = tuple(map(_strict, request.tools))
+    return (
+        None
+        if (tools, choice) == (request.tools, request.tool_choice)
+        else replace(request, tools=tools, tool_choice=choice)
+    )
+
+
+def _strict(tool: ToolDefinition) -> ToolDefinition:
+    if not {"strict", "custom"}.isdisjoint(tool.annotations):
+        return tool
+    return replace(tool, annotations={**tool.annotations, "strict": True})
+
+
+async def unless_refused(
+    constrained: AsyncGenerator[Event] | None, free: Callable[[], AsyncGenerator[Event]], notes: Notes | None
+) -> AsyncGenerator[Event]:
+    """Yield a constrained answer; if the server refuses the constraint, yield one without it, with a note.
+
+    Args:
+        constrained: the constrained answer; None for none.
+        free: asks without the constraint.
+        notes: records the server's reason.
+    """
+    if constrained is not None:
+        has_begun = False
+        try:
+            async with aclosing(constrained):
+                async for event in constrained:
+                    has_begun = True
+                    yield event
+        except ProviderError as error:
+            # Once text was read, another answer would contradict it.
+            if has_begun or not _is_refused(error):
+                raise
+            _note(notes, f"the server refused the grammar, so the answer is not constrained: {error}")
+        else:
+            return
+    async with aclosing(free()) as events:
+        async for event in events:
+            yield event
 
 
 def _is_refused(error: ProviderError) -> bool:

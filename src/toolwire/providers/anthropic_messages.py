@@ -65,7 +65,7 @@ from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.output_support import ANTHROPIC
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results, split_results
 from toolwire.providers.response_builder import ResponseBuilder
-from toolwire.providers.schema_dialects import PLAIN_ROOT
+from toolwire.providers.schema_dialects import PLAIN_ROOT, SEALED
 from toolwire.providers.setting_members import SettingMembers
 from toolwire.providers.stream_codec import Head
 from toolwire.tools import ToolDefinition, as_definition
@@ -90,7 +90,7 @@ class AnthropicMessages(ProviderApi):
     ids = Alphabet("a-zA-Z0-9_-", 128)
     dialect = PLAIN_ROOT
     _mark_form = "cache_control"
-    strict_dialect = PLAIN_ROOT
+    strict_dialect = SEALED
     divides_text = True
     takes_file_ids: bool = True
     _settings = SettingMembers(

@@ -8,7 +8,7 @@ calls are the same for all APIs and have modules of their own.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -38,7 +38,7 @@ from toolwire.providers.framing import Frame, Framing, ServerSentEvents, sse
 from toolwire.providers.identifiers import ANY, Alphabet, own_names
 from toolwire.providers.member_types import check_member_types, unreadable_reason
 from toolwire.providers.message_parts import Json, answer_members, note_dropped
-from toolwire.providers.offered_tool import OfferedTool
+from toolwire.providers.offered_tool import OfferedTool, text_input
 from toolwire.providers.output_schema import OutputSchema
 from toolwire.providers.output_support import OutputSupport
 from toolwire.providers.request import (
@@ -218,8 +218,10 @@ class ProviderApi(ABC):
             originals[name] = tool.name
             if name != tool.name:
                 notes.changed(tool.name, f"{self.name} takes no such name: it is called {name}")
-            custom = tool.annotations.get("custom")
-            if not self.takes_text_input and isinstance(custom, Mapping):
+            custom = text_input(tool)
+            if custom is None and "custom" in tool.annotations:
+                notes.dropped(f"{tool.name}/custom", "only a tool with the parameter input alone can get text")
+            if not self.takes_text_input and custom is not None:
                 notes.changed(f"{tool.name}/input", f"{self.name} has no text as input: it is an argument")
                 if custom.get("format"):
                     notes.dropped(f"{tool.name}/format", f"{self.name} cannot be told how input is written")

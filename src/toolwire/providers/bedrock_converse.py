@@ -58,7 +58,7 @@ from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.output_support import BEDROCK
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice, group_results
 from toolwire.providers.response_builder import ResponseBuilder
-from toolwire.providers.schema_dialects import PLAIN_ROOT
+from toolwire.providers.schema_dialects import PLAIN_ROOT, SEALED
 from toolwire.providers.setting_members import SettingMembers
 from toolwire.providers.stream_codec import Head
 from toolwire.tools import ToolDefinition
@@ -76,7 +76,7 @@ class BedrockConverse(ProviderApi):
     ids = Alphabet("a-zA-Z0-9_.:-", 64)
     dialect = PLAIN_ROOT
     _mark_form = "cachePoint"
-    strict_dialect = PLAIN_ROOT
+    strict_dialect = SEALED
     divides_text = True
     _answer = ANSWER
     reader, writer = ConverseReader, ConverseWriter

@@ -148,7 +148,7 @@ class ChatCompletions(ChatMessages):
     def write_request(self, request: ChatRequest, tools: Sequence[OfferedTool], notes: Notes) -> Json:
         """Return the body."""
         body: Json = {"model": request.model} if request.model else {}
-        custom = frozenset(tool.name for tool in tools if self._is_custom(tool))
+        custom = frozenset(tool.name for tool in tools if self._text_input(tool) is not None)
         messages = (_with_free_calls(message, custom) for message in request.messages)
         body["messages"] = self.write_messages(messages, notes)
         if listed := [*map(self._tool, tools), *map(dict, request.provider_tools)]:
@@ -164,8 +164,8 @@ class ChatCompletions(ChatMessages):
         return self._with_settings(body, request, notes)
 
     def _tool(self, tool: OfferedTool) -> Json:
-        if self._is_custom(tool):
-            custom: Json = {"name": tool.name, "description": tool.description, **tool.definition.annotations["custom"]}
+        if (text_input := self._text_input(tool)) is not None:
+            custom: Json = {"name": tool.name, "description": tool.description, **text_input}
             format = custom.get("format")
             if isinstance(format, Mapping) and format.get("type") == "grammar" and "grammar" not in format:
                 # The Responses API has the members of a grammar directly in the format.
@@ -177,9 +177,9 @@ class ChatCompletions(ChatMessages):
             written["function"]["strict"] = tool.strict
         return written
 
-    def _is_custom(self, tool: OfferedTool) -> bool:
-        """Return whether a tool is offered as one whose input is text, not JSON."""
-        return self.facts.custom and isinstance(tool.definition.annotations.get("custom"), Mapping)
+    def _text_input(self, tool: OfferedTool) -> Mapping[str, Any] | None:
+        """Return the members of a tool that is offered as one whose input is text, not JSON; None for others."""
+        return tool.text_input if self.facts.custom else None
 
     def _write_choice(self, choice: ToolChoice, custom: frozenset[str], notes: Notes) -> Any:
         listed: list[Json] = []

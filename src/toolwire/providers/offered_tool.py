@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from toolwire.providers.message_parts import Json
 from toolwire.tools import ToolDefinition
@@ -28,3 +30,17 @@ class OfferedTool:
     def description(self) -> str:
         """The tool's description."""
         return self.definition.description
+
+    @property
+    def text_input(self) -> Mapping[str, Any] | None:
+        """The members of a tool whose input is text, not JSON; None for other tools."""
+        return text_input(self.definition)
+
+
+def text_input(tool: ToolDefinition) -> Mapping[str, Any] | None:
+    """Return what a tool's annotations say about an input that is text, if its parameters can take one."""
+    custom = tool.annotations.get("custom")
+    # The text becomes the argument `input`.
+    properties = tool.parameters.get("properties")
+    takes_input = isinstance(properties, Mapping) and "input" in properties and set(tool.shape.required) <= {"input"}
+    return custom if isinstance(custom, Mapping) and takes_input else None

@@ -93,7 +93,7 @@ class OpenAIResponses(ProviderApi):
         if first:
             instructions = [system_text(message, self.name, notes) for message in request.messages[:first]]
             body["instructions"] = "\n\n".join(instructions)
-        custom = frozenset(tool.name for tool in tools if _is_custom(tool))
+        custom = frozenset(tool.name for tool in tools if tool.text_input is not None)
         writer = ItemWriter(self.name, notes, custom, stored=request.extra.get("store") is not False)
         body["input"] = [item for message in request.messages[first:] for item in writer.items(message)]
         if listed := [*map(_tool, tools), *map(dict, request.provider_tools)]:
@@ -155,13 +155,8 @@ class OpenAIResponses(ProviderApi):
 # -- tools -------------------------------------------------------------------------------------------------------
 
 
-def _is_custom(tool: OfferedTool) -> bool:
-    return isinstance(tool.definition.annotations.get("custom"), Mapping)
-
-
 def _tool(tool: OfferedTool) -> Json:
-    custom = tool.definition.annotations.get("custom")
-    if isinstance(custom, Mapping):
+    if (custom := tool.text_input) is not None:
         written: Json = {"type": "custom", "name": tool.name, "description": tool.description, **custom}
         if isinstance(format := written.get("format"), Mapping) and isinstance(format.get("grammar"), Mapping):
             written["format"] = {"type": "grammar", **format["grammar"]}  # Chat Completions nests it

@@ -315,7 +315,7 @@ STRICT = Dialect(
     plain_root=True,
 )  # fmt: skip
 SEALED = Dialect(
-    "the subset for structured outputs",
+    "the subset for strict tools and structured outputs",
     keywords=frozenset(
         (
             "type", "description", "title", "enum", "const", "properties", "required", "additionalProperties", "items",

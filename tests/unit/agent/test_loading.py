@@ -399,12 +399,12 @@ def test_format_of_an_unknown_local_model_is_that_of_its_chat_template(
         ({"model": "local:1.5b"}, "openai", "its tools are in the text"),
         ({"url": "http://x", "model": "m", "tools": {"result_format": "hermes"}}, None, "do not go together"),
         ({"provider": "azure", "model": "m"}, None, "has no public endpoint"),
-        ({"provider": "vllm", "model": "m", "constrain": "auto"}, None, "writes its calls as text"),
+        ({"provider": "vllm", "model": "m", "constrain": "auto"}, None, "an API with strict tools, or calls in"),
         ({"model": "local:1.5b", "constrain": "auto"}, "coach", "in one wire format"),
         (
             {"provider": "groq", "model": "m", "constrain": "auto"},
             "hermes",
-            r"field for grammars is known \(llama_cpp, vllm, .*not 'groq'",
+            r"field for grammars is known \(llama_cpp, vllm, .*; 'groq' is not one",
         ),
     ],
 )
@@ -430,6 +430,14 @@ def test_profile_constrains_its_model(profile: dict[str, Any], mode: str | None)
 
     constraint = asyncio.run(main()).constraint
     assert (constraint and constraint.mode) == mode
+
+
+def test_profile_makes_the_tools_of_an_api_strict() -> None:
+    async def main() -> Any:
+        async with Models() as models:
+            return await models.open(ModelProfile(provider="openai", model="m", constrain="auto"))
+
+    assert asyncio.run(main()).constraint.mode == "auto"
 
 
 def test_misspelt_provider_is_not_replaced_by_the_one_of_the_model(tmp_path: Path) -> None:

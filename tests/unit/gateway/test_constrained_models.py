@@ -55,8 +55,12 @@ def test_the_same_model_is_offered_without_a_grammar_too() -> None:
 
 @pytest.mark.parametrize(
     ("provider", "format", "why"),
-    [("openai_compatible", "hermes", "field for grammars is known"), ("vllm", None, "writes its calls as text")],
-    ids=["server", "format"],
+    [
+        ("openai_compatible", "hermes", "field for grammars is known"),
+        ("vllm", None, "an API with strict tools, or calls in the text"),
+        ("openai", None, "requests say which tools are strict"),
+    ],
+    ids=["server", "format", "strict tools"],
 )
 def test_a_grammar_without_effect_is_refused(provider: str, format: str | None, why: str) -> None:
     with pytest.raises(ConfigurationError, match=why):

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import toolwire
+from toolwire.client.client import Client
 from toolwire.errors import DefinitionError, ProviderError
 from toolwire.events import ContentDelta, Event, Finish
-from toolwire.messages import FinishReason, Message, TextPart
-from toolwire.models.backends import StreamOptions, TextBackend
+from toolwire.messages import FinishReason, Message, ParsedResponse, TextPart
+from toolwire.models.backends import ApiBackend, StreamOptions, TextBackend
 from toolwire.models.constraints import GRAMMAR_SERVERS, Constraint
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice
+from toolwire.testing import ScriptedTransport
 from toolwire.tools import ToolDefinition
 
 TOOL = ToolDefinition("ping", parameters={"type": "object", "properties": {"host": {"type": "string"}}})
@@ -134,11 +137,70 @@ def test_an_answer_is_asked_for_again_where_the_server_refuses_the_grammar() -> 
     assert "failed to parse grammar" in next(note for note in notes if note.where == "constrain").message
 
 
+def test_an_answer_that_has_begun_is_not_asked_for_again() -> None:
+    requests: list[Any] = []
+
+    async def breaks_off(messages: list[Message], *, grammar: str = "") -> AsyncGenerator[Event]:
+        requests.append(grammar)
+        yield ContentDelta("Hel")
+        raise ProviderError("the grammar failed", status=400)
+
+    with pytest.raises(ProviderError, match="the grammar failed"):
+        ask(constrained(breaks_off, Constraint()))
+    assert len(requests) == 1
+
+
 def test_other_errors_are_raised_as_they_are() -> None:
     model = Recorded(ProviderError("overloaded", status=503))
     with pytest.raises(ProviderError, match="overloaded"):
         ask(constrained(model.served, Constraint(server="llama_cpp")))
     assert len(model.requests) == 1
+
+
+def strict_calls(*answers: Any, **request: Any) -> tuple[list[Any], Notes]:
+    """Return the bodies of the requests of an API under a constraint, and their notes."""
+    constraint = request.pop("constraint", Constraint())
+    transport = ScriptedTransport("openai_chat", answers or [ParsedResponse("Hello.")])
+    notes = Notes()
+
+    async def run() -> None:
+        async with Client("openai_chat", "m", base_url="http://b/v1", key="none", transport=transport) as client:
+            backend = ApiBackend(client)
+            assert backend.takes_grammars
+            backend.constraint = constraint
+            chat = ChatRequest([Message("user", (TextPart("Hi"),))], **{"tools": (TOOL, OTHER), **request})
+            events = [event async for event in backend.stream(chat, StreamOptions(notes=notes))]
+            assert toolwire.collect(events).content == "Hello."
+
+    asyncio.run(run())
+    return transport.requests, notes
+
+
+def test_an_api_with_strict_tools_gets_all_tools_strict_that_do_not_say_otherwise() -> None:
+    tools = (TOOL, replace(OTHER, annotations={"strict": False}))
+    (body,), _ = strict_calls(tools=tools)
+    assert [tool["function"].get("strict") for tool in body["tools"]] == [True, False]
+    assert "tool_choice" not in body
+
+
+def test_a_required_call_of_strict_tools_stays_among_the_tools_that_the_request_names() -> None:
+    required = Constraint("required")
+    (body,), _ = strict_calls(constraint=required)
+    assert body["tool_choice"] == "required"
+    (body,), _ = strict_calls(constraint=required, tool_choice=ToolChoice("auto", ("ping",)))
+    assert body["tool_choice"] == {"type": "function", "function": {"name": "ping"}}
+    for request in ({"tools": ()}, {"tool_choice": ToolChoice("none")}):
+        (body,), notes = strict_calls(constraint=required, **request)
+        assert body.get("tool_choice", "none") == "none"
+        assert "strict" not in str(body)
+        assert not notes
+
+
+def test_tools_are_offered_again_without_strict_mode_where_the_server_refuses_it() -> None:
+    refused = (400, b'{"error": {"message": "the compiled grammar is too large"}}')
+    bodies, notes = strict_calls(refused, ParsedResponse("Hello."))
+    assert ["strict" in str(body["tools"]) for body in bodies] == [True, False]
+    assert "too large" in next(note for note in notes if note.where == "constrain").message
 
 
 def test_a_model_that_takes_no_grammar_answers_without_one_and_says_so() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -40,6 +41,11 @@ SQL = ToolDefinition(
     {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]},
     annotations={"custom": {"format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"}}},
 )
+WITH_INPUT = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}, "database": {"type": "string"}},
+    "required": ["input", "database"],
+}
 USER_ITEM = {"role": "user", "content": "hi"}
 THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
 REASONING = ReasoningPart("", "", KIND, THOUGHT)
@@ -98,6 +104,16 @@ def test_grammar_of_a_custom_tool_is_written_for_both_apis() -> None:
     assert nested == {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: /.+/"}}
     again = chat.decode_request(chat.encode_request([USER], tools=[SQL])).tools
     assert API.encode_request([USER], tools=again)["tools"][0]["format"] == SQL.annotations["custom"]["format"]
+
+
+@pytest.mark.parametrize("name", ["openai_responses", "openai_chat", "anthropic_messages"])
+def test_a_tool_that_needs_other_arguments_than_a_text_gets_json(name: str) -> None:
+    """The text would be the argument `input`, which the tool does not have, or which is not enough."""
+    for tool in (replace(SQL, parameters=WEATHER.parameters), replace(SQL, parameters=WITH_INPUT)):
+        notes = Notes()
+        (offered,) = tw.get_api(name).encode_request([USER], tools=[tool], notes=notes)["tools"]
+        assert offered.get("type") != "custom"
+        assert "sql/custom" in [note.where for note in notes]
 
 
 @pytest.mark.parametrize(

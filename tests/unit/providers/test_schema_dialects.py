@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolwire import DefinitionError, Notes, ToolDefinition
+from toolwire import DefinitionError, Message, Notes, TextPart, ToolDefinition, get_api
 from toolwire.providers.schema_dialects import JSON_SCHEMA, OPENAPI, PLAIN_ROOT, STRICT, Dialect, lower
 
 
@@ -95,6 +95,22 @@ def test_strict_mode_requires_every_property() -> None:
     for free in ({"type": "object"}, {"type": "object", "additionalProperties": {"type": "string"}}):
         with pytest.raises(DefinitionError, match="free keys"):
             lowered(of(a=free), STRICT)
+
+
+@pytest.mark.parametrize("name", ["anthropic_messages", "bedrock_converse"])
+def test_strict_tools_are_closed_and_keep_optional_properties(name: str) -> None:
+    """Claude's strict mode refuses open objects, and keywords that it does not know."""
+    inner = {"type": "object", "properties": {"x": {"type": "string", "minLength": 2}}}
+    schema = {**of(city={"type": "string"}, inner=inner), "required": ["city"]}
+    tool = ToolDefinition("w", "", schema, annotations={"strict": True})
+    notes = Notes()
+    body = get_api(name).encode_request([Message("user", (TextPart("Hi"),))], tools=[tool], notes=notes)
+    written = body["tools"][0] if name == "anthropic_messages" else body["toolConfig"]["tools"][0]["toolSpec"]
+    assert written["strict"] is True
+    parameters = written["input_schema"] if name == "anthropic_messages" else written["inputSchema"]["json"]
+    assert parameters["additionalProperties"] is parameters["properties"]["inner"]["additionalProperties"] is False
+    assert parameters["required"] == ["city"]
+    assert "w/properties/inner/properties/x/minLength" in [note.where for note in notes]
 
 
 def test_alternatives_at_the_root_are_dropped() -> None:
