@@ -26,7 +26,7 @@ from toolwire.grammars.algebra import (
 )
 from toolwire.grammars.element_rules import ElementRules
 from toolwire.grammars.prose import prose
-from toolwire.grammars.schema_values import ValueReader
+from toolwire.grammars.schema_values import NO_VALUE, ValueReader
 from toolwire.grammars.value_rules import (
     JSON,
     JSON_IN_TEXT,
@@ -139,7 +139,7 @@ class FormatRules:
         try:
             values = reader.read({"type": "object"})
         except DefinitionError as error:
-            raise DefinitionError(error.args[0], tool=tool.name, pointer=error.pointer) from None
+            raise DefinitionError(NO_VALUE, tool=tool.name, pointer=error.pointer) from None
         for pointer in reader.widened:
             self.rules.widened[f"{tool.name}: {pointer or '/'} has no effect"] = None
         members = [inner for inner in flat_values(values, reader.named) if isinstance(inner, Members)]

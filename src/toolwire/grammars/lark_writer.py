@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from toolwire.grammars.algebra import EMPTY, Chain, Chars, Either, Expression, Fixed, Lexeme, Repeat, RuleName
+from toolwire.grammars.algebra import EMPTY, Chain, Chars, Either, Expression, Fixed, Lexeme, Repeat, RuleName, choice
 from toolwire.grammars.gbnf_writer import RuleWriter, escape_code, repetition, write_class
 from toolwire.grammars.rule_names import reachable
 
@@ -13,13 +13,25 @@ _AMBIGUOUS = frozenset("-\"'&~#")
 """Characters that some engines take for operators, and others refuse to see escaped."""
 
 
+MAX_LITERALS = 500
+"""Maximum number of literals in a choice; llguidance reads few more, and any number in one regular expression."""
+
+
 class _LarkWriter(RuleWriter):
-    """A writer of expressions; a set of characters outside of lexemes is a terminal too."""
+    """A writer of expressions; sets of characters and choices of many literals are terminals too."""
 
     prefix = "T"
 
     def characters(self, part: Chars) -> str:
         return self.lexeme(part)
+
+    def _written(self, part: Expression, inner: bool) -> str:
+        if isinstance(part, Either) and len(part.options) > MAX_LITERALS:
+            literals = [option for option in part.options if isinstance(option, Fixed)]
+            if len(literals) > MAX_LITERALS:
+                rest = [option for option in part.options if not isinstance(option, Fixed)]
+                return super()._written(choice([Lexeme(choice(literals)), *rest]), inner)
+        return super()._written(part, inner)
 
 
 def write_lark(root: Expression, rules: Mapping[str, Expression]) -> str:

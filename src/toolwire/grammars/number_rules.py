@@ -6,12 +6,17 @@ from toolwire.grammars.algebra import Expression, char_range, chars, choice, lit
 
 MAX_LENGTH = 60
 """Maximum number of digits of a number without an exponent; engines count them, and no real argument has more."""
+_LARGEST_INTEGER = 10**MAX_LENGTH - 1
 _DIGIT = char_range("0", "9")
 _POSITIVE = sequence(char_range("1", "9"), repeat(_DIGIT, 0, MAX_LENGTH - 1))
 
 
 def integers(low: float | None, high: float | None) -> tuple[bool, Expression]:
     """Return integers between two bounds, which are included, and whether these are all bounds say."""
+    # A bound with more digits than numbers have excludes none of them, or all: then it has no effect.
+    exact = (low is None or low <= _LARGEST_INTEGER) and (high is None or high >= -_LARGEST_INTEGER)
+    low = low if low is not None and abs(low) <= _LARGEST_INTEGER else None
+    high = high if high is not None and abs(high) <= _LARGEST_INTEGER else None
     # Negative numbers are the positive ones between the bounds with their signs changed.
     options: list[Expression] = []
     if low is None or low < 0:
@@ -21,7 +26,7 @@ def integers(low: float | None, high: float | None) -> tuple[bool, Expression]:
         options.append(literal("0"))
     if high is None or high > 0:
         options.append(_from(max(1, int(low)) if low is not None else 1, None if high is None else int(high)))
-    return True, choice(options)
+    return exact, choice(options)
 
 
 def _from(low: int, high: int | None) -> Expression:

@@ -17,6 +17,7 @@ from toolwire.grammars.value_types import (
     ANY,
     ANY_VALUES,
     IMPOSSIBLE,
+    MAX_EXCLUDED,
     Alternatives,
     Constants,
     Items,
@@ -30,6 +31,8 @@ from toolwire.schema.kinds import TYPE_NAMES
 from toolwire.schema.pointer import json_pointer, resolve
 from toolwire.text.json_text import equal_json, json_text
 
+NO_VALUE = "no value fits this schema, so a grammar can offer nothing"
+"""The error of a contradictory schema."""
 MAX_COMBINATIONS = 200
 """Maximum number of combinations of alternatives at one place of a schema; further alternatives have no effect."""
 MAX_LEVELS = 60
@@ -38,7 +41,7 @@ MAX_LEVELS = 60
 
 _KINDS = ("string", "number", "integer", "boolean", "null", "array", "object")
 _WITHOUT_EFFECT = {
-    "string": ("format",),
+    "string": ("format", "contentEncoding", "contentMediaType", "contentSchema"),
     "number": ("multipleOf",),
     "array": ("uniqueItems", "contains", "minContains", "maxContains", "unevaluatedItems"),
     "object": (
@@ -47,6 +50,8 @@ _WITHOUT_EFFECT = {
     ),
 }
 """Keywords that have no effect on a grammar, by the type that they constrain."""
+_NEUTRAL = {"uniqueItems": False, "contains": None}
+"""Values of keywords that say nothing, as if the keyword were missing; those of other keywords are true."""
 _NEVER = ("not", "if", "$dynamicRef", "$recursiveRef")
 """Keywords that have no effect on a grammar, whatever the type."""
 
@@ -131,8 +136,10 @@ class ValueReader:
             possible |= more
         self.impossible = frozenset(self.named.keys() - possible)
         if not _is_possible(values, possible):
-            place = next(iter(self._dead_ends), "")
-            raise DefinitionError("no value fits this schema, so a grammar can offer nothing", pointer=place)
+            # Parts that require themselves have no dead end; those inside others are read first.
+            endless = (inner.pointer for inner in self.named.values() if isinstance(inner, Members))
+            place = next(itertools.chain(self._dead_ends, endless), "")
+            raise DefinitionError(NO_VALUE, pointer=place)
         return values
 
     def _values(self, parts: Iterable[_Part], combinations: int = 1) -> Values:
@@ -279,9 +286,7 @@ class ValueReader:
                 continue
             for part in parts:
                 for keyword in _WITHOUT_EFFECT["number" if kind == "integer" else kind]:
-                    # These values say nothing, as if the keyword were missing.
-                    neutral = keyword != "uniqueItems"
-                    if part.get(keyword) is not None and part.get(keyword) is not neutral:
+                    if part.get(keyword) is not None and part.get(keyword) is not _NEUTRAL.get(keyword, True):
                         self._leave_out(part, keyword)
             self._level += 1
             # Inside a value, the same choice may come again: that is a recursive schema, and not an endless one.
@@ -375,17 +380,22 @@ class ValueReader:
                 if name not in (part.get("properties") or {})
             ]
             values = self._values(inner or [_Part(True, parts[0].pointer)])
-            if values != IMPOSSIBLE:
-                properties.append((name, values, name in needed))
-            elif name in needed:
+            if values == IMPOSSIBLE and name in needed:
                 return self._dead_end(parts)
+            properties.append((name, values, name in needed))
         rest_values: Values | None = None
         # An author who names properties rarely means that a model may invent more.
         named = any(isinstance(part.get("properties"), Mapping) for part in parts)
         if additional or not (self._closed and named):
             rest_values = self._values(additional or [_Part(True, parts[0].pointer)])
-        if rest_values == IMPOSSIBLE:
+        if rest_values in (None, IMPOSSIBLE):
             rest_values = None
+            # Where other members are possible, a member that no value fits stays, so that it is not one of them.
+            properties = [each for each in properties if each[1] != IMPOSSIBLE]
+        elif long_names := [name for name, _, _ in properties if len(name) > MAX_EXCLUDED]:
+            # Another member may have such a name, whatever its schema says.
+            for name in long_names:
+                self.widened[parts[0].pointer + json_pointer(["properties", name])] = None
         return Members(tuple(properties), rest_values, parts[0].pointer)
 
 
@@ -413,7 +423,8 @@ def _is_possible(values: Values, possible: set[str]) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    integral = isinstance(value, int) and not isinstance(value, bool)
+    return integral or (isinstance(value, float) and math.isfinite(value))
 
 
 def _numbers(parts: Iterable[_Part], keyword: str) -> Iterator[int | float]:

@@ -82,6 +82,8 @@ class _SchemaWriter:
         match values:
             case Named(name):
                 return self._named(name, reader)
+            case Alternatives(()):
+                return {"not": {}}
             case Alternatives(options):
                 return {"anyOf": [self.schema(option, reader) for option in options]}
             case Constants(constants):

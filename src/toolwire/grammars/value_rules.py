@@ -28,6 +28,7 @@ from toolwire.grammars.algebra import (
 from toolwire.grammars.number_rules import integers, numbers
 from toolwire.grammars.prose import prose
 from toolwire.grammars.value_types import (
+    MAX_EXCLUDED,
     Alternatives,
     Constants,
     Items,
@@ -148,13 +149,13 @@ def other_name(names: Iterable[str], characters: Expression, first: Expression |
     """Return a name that is not in a list.
 
     Args:
-        names: the names that are excluded.
+        names: the names that are excluded, apart from those that `MAX_EXCLUDED` leaves out.
         characters: the characters of a name: a set, or a choice of a set and escapes.
         first: the first character, if fewer are possible there; then the name is not empty.
     """
     sets = characters.options if isinstance(characters, Either) else (characters,)
     plain = next(option for option in sets if isinstance(option, Chars))
-    return _other(sorted(set(names)), plain, characters, first)
+    return _other(sorted({name for name in names if len(name) <= MAX_EXCLUDED}), plain, characters, first)
 
 
 def _other(names: list[str], plain: Chars, characters: Expression, first: Expression | None) -> Expression:
@@ -215,7 +216,8 @@ class ValueRules:
             case NumberValue(integral, low, high, pointer):
                 exact, expression = integers(low, high) if integral else numbers(low, high)
                 if not exact:
-                    self.widen(pointer, "a bound of numbers that are not integers has no effect")
+                    kind = "integers of more than 60 digits" if integral else "numbers that are not integers"
+                    self.widen(pointer, f"a bound of {kind} has no effect")
                 return self.rules.rule(f"number {integral} {low} {high}", lambda: Lexeme(expression))
             case Items():
                 return self.items(values)

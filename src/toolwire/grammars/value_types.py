@@ -8,6 +8,9 @@ from typing import Any
 
 from toolwire.text.json_text import json_type
 
+MAX_EXCLUDED = 64
+"""Maximum length of a name that other names are told apart from, in characters: each is a level of an expression."""
+
 
 @dataclass(frozen=True, slots=True)
 class Constants:

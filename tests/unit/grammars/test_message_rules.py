@@ -186,6 +186,13 @@ def refuse(wire: WireFormat, message: str, **options: Any) -> None:
         message_rules(wire, [PING], **{**defaults, **options})
 
 
+def test_a_contradiction_is_an_error_that_names_the_tool_and_the_place_once() -> None:
+    parameters = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 5, "maximum": 3}}}
+    tool = ToolDefinition("f", parameters={**parameters, "required": ["n"]})
+    with pytest.raises(DefinitionError, match=r"^tool 'f' at /properties/n: no value fits this schema"):
+        rules("hermes", [tool])
+
+
 def test_a_format_that_lacks_what_is_needed_has_no_grammar() -> None:
     hermes = get_format("hermes")
     refuse(replace(hermes, spans=()), "has no reasoning", reasoning="allowed")

@@ -10,6 +10,7 @@ from toolwire.errors import DefinitionError
 from toolwire.grammars.schema_values import MAX_COMBINATIONS, ValueReader
 from toolwire.grammars.value_types import (
     ANY,
+    IMPOSSIBLE,
     Alternatives,
     Constants,
     Items,
@@ -170,6 +171,9 @@ def test_a_recursive_schema_refers_to_itself_by_name() -> None:
         ({"type": "array", "uniqueItems": True}, ["/uniqueItems"]),
         ({"type": "array", "uniqueItems": False}, []),
         ({"type": "array", "contains": {"type": "null"}}, ["/contains"]),
+        ({"type": "array", "contains": True}, ["/contains"]),
+        ({"type": "object", "propertyNames": True}, []),
+        ({"type": "string", "contentEncoding": "base64"}, ["/contentEncoding"]),
         ({"type": "object", "minProperties": 1}, ["/minProperties"]),
         ({"type": "object", "patternProperties": {"^x": {"type": "null"}}}, ["/patternProperties"]),
         ({"type": "string", "not": {"const": "a"}}, ["/not"]),
@@ -205,6 +209,15 @@ def test_too_many_combinations_have_no_effect_and_are_listed() -> None:
         ({"allOf": [{"type": "string"}, {"type": "integer"}]}, "/allOf/1"),
         ({"type": "object", "properties": {"a": {"type": "null", "const": 1}}, "required": ["a"]}, "/properties/a"),
         ({"type": "object", "required": ["a"], "properties": {"a": {"$ref": "#"}}}, ""),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"$ref": "#/$defs/N"}},
+                "required": ["a"],
+                "$defs": {"N": {"type": "object", "properties": {"n": {"$ref": "#/$defs/N"}}, "required": ["n"]}},
+            },
+            "/$defs/N",
+        ),
     ],
     ids=str,
 )
@@ -217,6 +230,18 @@ def test_a_schema_that_no_value_fits_is_an_error_with_its_place(schema: Any, poi
 def test_an_optional_member_that_no_value_fits_is_left_out() -> None:
     values, _ = read({"type": "object", "properties": {"a": False, "b": {"type": "null"}}})
     assert values == Members((("b", Constants((None,)), False),))
+
+
+def test_a_member_that_no_value_fits_is_none_of_the_additional() -> None:
+    values, _ = read({"type": "object", "properties": {"a": False}, "additionalProperties": True})
+    assert values == Members((("a", IMPOSSIBLE, False),), ANY)
+
+
+def test_a_long_name_has_no_effect_where_other_members_are_possible() -> None:
+    name = "n" * 65
+    schema = {"type": "object", "properties": {name: {"type": "null"}, name[1:]: True}}
+    assert list(read({**schema, "additionalProperties": True})[1].widened) == [f"/properties/{name}"]
+    assert not read(schema)[1].widened
 
 
 def test_a_further_schema_narrows() -> None:

@@ -57,6 +57,13 @@ def test_the_schema_admits_calls_and_nothing_else(message: Any, valid: bool) -> 
     assert (not validate(message, schema(NUMBER, TREE))) is valid
 
 
+def test_a_member_that_no_value_fits_is_none_of_the_additional() -> None:
+    parameters = {"type": "object", "properties": {"a": False}, "additionalProperties": True}
+    written = schema(ToolDefinition("open", parameters=parameters), parallel=False)
+    assert not validate(call("open", b=1), written)
+    assert validate(call("open", a=1), written)
+
+
 def test_one_call_needs_no_list() -> None:
     alone = schema(NUMBER, TREE, parallel=False)
     assert not validate(call("number", n=1), alone)

@@ -8,20 +8,30 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, Field
+from tests.property.grammar_engines import engine
 
 import toolwire
+from toolwire.agent import Agent
 from toolwire.client.client import Client
 from toolwire.errors import DefinitionError, ProviderError
 from toolwire.events import ContentDelta, Event, Finish
-from toolwire.messages import FinishReason, Message, ParsedResponse, TextPart
+from toolwire.messages import FinishReason, Message, ParsedResponse, TextPart, ToolCall
 from toolwire.models.backends import ApiBackend, StreamOptions, TextBackend
 from toolwire.models.constraints import GRAMMAR_SERVERS, Constraint
+from toolwire.providers.output_request import FINAL_ANSWER
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice
 from toolwire.testing import ScriptedTransport
 from toolwire.tools import ToolDefinition
 
 TOOL = ToolDefinition("ping", parameters={"type": "object", "properties": {"host": {"type": "string"}}})
 OTHER = ToolDefinition("pong", parameters={"type": "object", "properties": {}})
+
+
+@toolwire.tool
+def clock() -> str:
+    """The time."""
+    return "noon"
 
 
 class Recorded:
@@ -155,6 +165,40 @@ def test_other_errors_are_raised_as_they_are() -> None:
     with pytest.raises(ProviderError, match="overloaded"):
         ask(constrained(model.served, Constraint(server="llama_cpp")))
     assert len(model.requests) == 1
+
+
+class City(BaseModel):
+    """A city."""
+
+    name: str
+    people: int = Field(ge=0)
+
+
+def test_the_grammar_of_an_agent_with_an_output_type_admits_no_value_outside_the_type() -> None:
+    grammars: list[str] = []
+
+    def written(**arguments: Any) -> str:
+        return toolwire.render_calls([ToolCall(FINAL_ANSWER, arguments)], format="hermes")
+
+    async def answers(messages: list[Message], *, grammar: str = "") -> AsyncGenerator[Event]:
+        grammars.append(grammar)
+        yield ContentDelta(written(name="Bern", people=130000))
+        yield Finish(FinishReason.STOP)
+
+    agent = Agent(constrained(answers, Constraint()), [clock], output_type=City, telemetry=False)
+    assert asyncio.run(agent.ask("Which city?")) == City(name="Bern", people=130000)
+    (grammar,) = grammars
+    real = engine("llama.cpp")
+    assert real.match(grammar, written(name="Bern", people=130000), "gbnf").complete
+    for wrong in (
+        {"name": "Bern", "people": "many"},
+        {"name": "Bern", "people": -1},
+        {"name": "Bern", "people": 1.5},
+        {"name": 3, "people": 1},
+        {"name": "Bern"},
+        {"name": "Bern", "people": 1, "river": "Aare"},
+    ):
+        assert not real.match(grammar, written(**wrong), "gbnf").complete, wrong
 
 
 def strict_calls(*answers: Any, **request: Any) -> tuple[list[Any], Notes]:
