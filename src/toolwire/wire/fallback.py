@@ -101,19 +101,21 @@ class _OnlyCalls(ABC):
 
     @abstractmethod
     def _begin(self, text: str) -> str | None:
-        """Return the text from the first call on, or None if it has not come yet; set `alive` if it cannot come."""
+        """Return the text from the first call on, or None if it has not come yet; set `alive` if it cannot come.
+
+        The text begins with one of the initials.
+        """
 
     def feed(self, text: str) -> None:
         """Read the next piece."""
-        if self._reader is None and self.alive:
+        if self._reader is None:
             # White space is dropped, so that each piece is compared with a short beginning alone.
             self._before = (self._before + text).lstrip()
             rest = self._begin(self._before)
             if rest is None:
                 return
             text, self._reader = rest, self._new_reader()
-        if self._reader is not None and self.alive:
-            self._take(self._reader.feed(text))
+        self._take(self._reader.feed(text))
 
     def _take(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -167,8 +169,7 @@ class _TaggedCalls(_OnlyCalls):
     initials = "<"
 
     def _begin(self, text: str) -> str | None:
-        self.alive = not text or text.startswith("<")
-        return text if text and self.alive else None
+        return text
 
 
 class _Headings(_OnlyCalls):

@@ -71,7 +71,7 @@ def _value(
     shape = call.shape.property(key)
     several = is_list(shape)
     raw, json = reader.mark is True, reader.mark is False
-    call.refuse_repeat(key, key in call.arguments or (key in listed and not several))
+    call.refuse_repeat(key, key in call.arguments)
     declared, equals, _ = key.partition("=")
     if equals and key not in call.shape.property_names and declared.strip() in call.shape.property_names:
         call.refuse(f"the value of the parameter {declared.strip()[:60]!r} is in its tag")

@@ -296,3 +296,23 @@ def test_a_cut_call_is_content_and_a_problem() -> None:
 def test_a_broken_call_before_one_that_is_made_is_no_problem_of_its_own_in_any_chunking() -> None:
     response = read('search(query="a "b") so I call it.\n' + MARKED)
     assert (streams.called(response), response.problems) == ([A], ())
+
+
+# -- calls that the format's reader has refused -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", ["", "So:\n"])
+@pytest.mark.parametrize("level", ["whole_message", "embedded"])
+def test_a_call_that_the_format_refuses_is_not_read_once_more_amid_prose(before: str, level: str) -> None:
+    call = '<tool_call>\n{"name": "search", "arguments": {"query": "a", "limit": -Infinity}}\n</tool_call>'
+    response = read(before + call, level, format="hermes")
+    assert (response.tool_calls, response.content) == ((), before + call)
+    assert [problem.kind for problem in response.problems] == ["malformed"]
+
+
+def test_calls_of_two_formats_amid_prose_are_read() -> None:
+    first = '<｜tool▁call▁begin｜>function<｜tool▁sep｜>search\n```json\n{"query": "a"}\n```<｜tool▁call▁end｜>'
+    second = '{"tool_calls": [{"function": {"name": "search", "arguments": {"query": "b"}}}]}'
+    text = f"<｜tool▁calls▁begin｜>{first}<｜tool▁calls▁end｜>\n{second}"
+    response = read(text, "embedded", format="openai_json")
+    assert [(call.name, call.arguments) for call in response.tool_calls] == [A, B]

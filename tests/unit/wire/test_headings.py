@@ -48,6 +48,7 @@ def test_result_that_the_model_made_up_is_content_and_no_call_behind_it_counts(s
         "Thought: I know it.\nFinal Answer: 42",
         "Thought: none of the tools fits.\nAction: None",
         "Action: dance\nAction Input: a",
+        "Action: dance\nAction Input: a\nObservation: none",
         "Action: write\nAction Input: a",
         "Action: search",
         _SEARCH + '{"query": "sn',

@@ -63,6 +63,8 @@ READ = [
     ("<|start_header_id|>assistant<|end_header_id|>\n\nsearch(query='a')<|eot_id|>", [A]),
     ("**Tool call:** `search(query='a')`", [A]),
     ("**Tool:** search\n**Arguments:** {'query': 'a'}", [A]),
+    ('```search\n{"query": "a"}\n```', [A]),
+    ("```\nsearch(query='a')\n```Action:\nsearch(query='b', limit=2)", [A, B]),
     ("<execute>\nsearch(query='a')\n</execute>", [A]),
     ("<code>\nsearch(query='a')\n</code>", [A]),
     ("const found = await search({query: 'a'});", [A]),

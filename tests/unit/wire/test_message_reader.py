@@ -62,6 +62,8 @@ def test_a_fence_that_shows_something_else_than_a_call_hides_calls(
     if not call.startswith("```"):
         shown = check_chunking(f"{before}{fence}\n{call}\n```\n", **options).response
         assert (shown.tool_calls, shown.content) == ((), f"{before}{fence}\n{call}\n```\n")
+        in_line = check_chunking(f"See: {fence}\n{call}", **options).response
+        assert [made.arguments for made in in_line.tool_calls] == [{"a": 1}]
     behind = check_chunking(f"{before}{fence}\n```\nNow:\n{call}", **options).response
     assert [made.arguments for made in behind.tool_calls] == [{"a": 1}]
     assert behind.content == f"{before}{fence}\n```\nNow:\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -10,6 +11,7 @@ from tests.property.laws import check_chunking
 
 import toolwire
 from toolwire.messages import ParsedResponse
+from toolwire.text.limits import MAX_DEPTH
 
 TEXT = {"type": "string"}
 PROPERTIES = {
@@ -236,3 +238,60 @@ def test_a_mark_that_is_not_known_leaves_the_type_to_the_schema_and_is_reported(
     response = check_chunking(text.replace(mark, "wrong"), format=format, tools=tools).response
     assert [call.arguments for call in response.tool_calls] == [{"s": "7"}]
     assert [problem.kind for problem in response.problems] == ["unread_members"]
+
+
+# -- values and tags that no call can have ----------------------------------------------------------------------------
+
+_DEEP = "[" * (MAX_DEPTH + 1) + "]" * (MAX_DEPTH + 1)
+_QWEN = "<tool_call><function=f><parameter=KEY>\nVALUE\n</parameter></function></tool_call>"
+_DSML = (
+    '<｜DSML｜invoke name="f"><｜DSML｜parameter name="KEY" string="true">VALUE</｜DSML｜parameter></｜DSML｜invoke>'
+)
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "key", "reads"),
+    [
+        *(("qwen3_coder", _QWEN, key, key in ("b", "any")) for key in ("a", "b", "object", "any", "list")),
+        *(("deepseek_dsml", _DSML, key, True) for key in ("a", "b", "object", "any")),
+    ],
+)
+def test_a_value_beyond_the_limits_is_read_only_as_text(format: str, text: str, key: str, reads: bool) -> None:
+    text = text.replace("KEY", key).replace("VALUE", _DEEP)
+    response = toolwire.parse(text, format=format, tools=TOOLS)
+    assert [call.arguments for call in response.tool_calls] == ([{key: _DEEP}] if reads else [])
+    assert reads or "levels of nesting" in response.problems[0].message
+
+
+def test_a_closing_marker_in_a_string_of_json_is_text_unless_the_mark_says_that_all_is_text() -> None:
+    rows = ("false", "any", '["X"]'), ("false", "b", '{"a": "X"}'), ("true", "object", '{"a": "X"}')
+    for mark, key, value in rows:
+        written = value.replace("X", "</｜DSML｜parameter></｜DSML｜invoke> y")
+        text = _DSML.replace("KEY", key).replace("VALUE", written).replace("true", mark)
+        response = check_chunking(text, format="deepseek_dsml", tools=TOOLS).response
+        is_whole = [call.arguments for call in response.tool_calls] == [{key: json.loads(written)}]
+        assert is_whole is (mark == "false"), text
+
+
+_TOKEN = "]<]minimax[>["
+_TAGS = "<b>a", "</b>", "<object>", "<p>", "<q>r", "</q>", "</p>", "</object>"
+_IN_TOKENS = "".join(_TOKEN + tag for tag in _TAGS)
+
+
+@pytest.mark.parametrize(
+    ("written", "wrong"),
+    [
+        ("</p>", "</c>"),
+        ("</q>", "</p>"),
+        ("</object>", "</b>"),
+        ("q>", "1>"),
+        ("<b>a", f"<b>a{_TOKEN}<q>c{_TOKEN}</q>"),
+        (f"{_TOKEN}<q>r{_TOKEN}</q>", f"{_TOKEN}<q>" * MAX_DEPTH + "r" + f"{_TOKEN}</q>" * MAX_DEPTH),
+    ],
+)
+def test_tags_behind_a_token_that_do_not_match_make_no_call(written: str, wrong: str) -> None:
+    text = f'{_TOKEN}<tool_call>\n{_TOKEN}<invoke name="f">{_IN_TOKENS}{_TOKEN}</invoke>\n{_TOKEN}</tool_call>'
+    (call,) = toolwire.parse(text, format="minimax_m3", tools=TOOLS).tool_calls
+    assert call.arguments == {"b": "a", "object": {"p": {"q": "r"}}}
+    response = toolwire.parse(text.replace(written, wrong), format="minimax_m3", tools=TOOLS)
+    assert (response.tool_calls, [problem.kind for problem in response.problems]) == ((), ["malformed"])
