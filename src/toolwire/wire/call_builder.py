@@ -141,6 +141,7 @@ class CallBuilder:
 
     def start(self, index: int) -> None:
         """Announce the call."""
+        self._refuse_surrogates()
         self.index = index
         # A format may still write an id after the name. The end of the call then has that id.
         self.id = self.id or call_id(self._seed, index, self.name)
@@ -190,6 +191,8 @@ class CallBuilder:
         if not self.name:
             self._waiting = (value, text)
             return
+        if not text and not within_limits(value):  # the scanner has checked what it has read as JSON
+            raise Unreadable("the arguments contain half of a surrogate pair")
         # Coerce exactly the values that the streaming scanner holds back: neither the chunking nor the order of name
         # and arguments may change the result.
         changed: dict[str, Any] = {}
@@ -307,8 +310,7 @@ class CallBuilder:
 
     def complete_payload(self) -> None:
         """Mark the payload as complete; raise Unreadable for a refused call."""
-        if not encodable(self.id) or not encodable(self.server):
-            raise Unreadable("the id or the server of the call contains half of a surrogate pair")
+        self._refuse_surrogates()
         if self.refusal:
             raise Unreadable(self.refusal)
         # Run without them, the tool would do something else than the model wrote.
@@ -322,6 +324,12 @@ class CallBuilder:
         elif not self._text_written:
             self.json_delta("{}")
         self.payload = True
+
+    def _refuse_surrogates(self) -> None:
+        """Refuse the call if its id or server has half of a surrogate pair, which no event can contain."""
+        if not encodable(self.id) or not encodable(self.server):
+            self.refuse("the id or the server of the call contains half of a surrogate pair")
+            self.id, self.server = call_id(self._seed, self.index, self.name) if self.index >= 0 else "", ""
 
     def end(self, raw: str, format_name: str, confidence: float, *, complete: bool) -> None:
         """Emit the end of the call."""

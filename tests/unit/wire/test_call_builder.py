@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from tests.property.laws import check_chunking
+
+import toolwire
 
 TEXT = {"type": "string"}
 ROW = {"type": "object", "properties": {"n": TEXT, "i": {"type": "integer"}}}
@@ -106,3 +109,62 @@ def test_a_call_that_gives_a_parameter_twice_shows_the_first_value(key: str, sho
     response = check_chunking(text, format="qwen3_coder", tools=TOOLS, fallback="none").response
     assert response.tool_calls == ()
     assert [call.arguments for call in response.incomplete] == [shown]
+
+
+# -- what no call may contain ---------------------------------------------------------------------------------------
+
+LOOK_UP = {"name": "look_up", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+
+
+@pytest.mark.parametrize("format", [name for name in toolwire.formats() if toolwire.get_format(name).blocks])
+def test_half_of_a_surrogate_pair_is_in_no_part_of_a_call(format: str) -> None:
+    call = toolwire.ToolCall("look_up", {"city": "Paris"}, "functions.look_up:0")
+    text = toolwire.render_calls([call], format=format, tools=[LOOK_UP])
+    for part in ("look_up", "city", "Paris", ":0"):
+        for place in range(text.count(part)):
+            pieces = text.split(part)
+            wrong = part.join(pieces[: place + 1]) + part + "\ud800" + part.join(pieces[place + 1 :])
+            parser = toolwire.StreamParser(format=format, tools=[LOOK_UP])
+            events = [*parser.feed(wrong[:-10]), *parser.feed(wrong[-10:]), *parser.finish()]
+            response = toolwire.collect(events)
+            written = [[call.name, call.id, call.server, call.arguments] for call in response.tool_calls]
+            written += [[call.name, call.id, call.arguments] for call in response.incomplete]
+            written += [[event.name, event.id] for event in events if isinstance(event, toolwire.CallStart)]
+            assert json.dumps(written, ensure_ascii=False).encode(), (part, place)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        '"name": "look_up", "name": "look_up", "arguments": {"city": "a"}',
+        '"name": "look_up", "arguments": {"city": "a"}, "arguments": {"city": "b"}',
+        '"name": "look_up", "parameters": {"city": "a"}, "arguments": {"city": "b"}',
+        '"arguments": {"city": "a"}, "name": "look_up", "arguments": {"city": "a"}',
+        '"name": "look_up", "id": "1", "id": "2", "arguments": {"city": "a"}',
+    ],
+)
+def test_a_call_of_which_a_member_is_given_twice_is_not_made(members: str) -> None:
+    for format in ("hermes", "auto", "llama3_json", "mistral_json"):
+        for text in (f"<tool_call>{{{members}}}</tool_call>", f"{{{members}}}", f"[TOOL_CALLS][{{{members}}}]"):
+            response = toolwire.parse(text, format=format, tools=[LOOK_UP], fallback="whole_message")
+            assert response.tool_calls == (), text
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("auto", "look_up(city='Paris\ud800')"),
+        ("auto", "look_up('Paris\ud800')"),
+        ("auto", '<look_up city="Paris\ud800"/>'),
+        ("auto", "<look_up>\ncity: Paris\ud800\n</look_up>"),
+        ("auto", "look_up\n<city>Paris\ud800</city>"),
+        ("react", "Action: look_up\nAction Input: Paris\ud800"),
+        ("anthropic_xml", '<function_calls><invoke name="look_up" city="Paris\ud800"></invoke></function_calls>'),
+        ("hermes", '<tool_call>{"name": "look_up", "city": "Paris\ud800"}</tool_call>'),
+        ("hermes", '<tool_call>{"name": "look_up", "arguments": "Paris\ud800"}</tool_call>'),
+    ],
+)
+def test_half_of_a_surrogate_pair_is_in_no_call_without_members(format: str, text: str) -> None:
+    for level in ("whole_message", "embedded"):
+        response = toolwire.parse(text, format=format, tools=[LOOK_UP], fallback=level)
+        assert response.tool_calls == ()
