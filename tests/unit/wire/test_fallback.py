@@ -7,7 +7,19 @@ from typing import Any
 import pytest
 from tests import streams
 
-from toolwire import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Finish, ParsedResponse, StreamParser
+from toolwire import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Finish,
+    ParsedResponse,
+    StreamParser,
+    ToolCall,
+    formats,
+    get_format,
+    render_calls,
+)
 
 TEXT = {"type": "string"}
 TOOLS = [
@@ -316,3 +328,21 @@ def test_calls_of_two_formats_amid_prose_are_read() -> None:
     text = f"<｜tool▁calls▁begin｜>{first}<｜tool▁calls▁end｜>\n{second}"
     response = read(text, "embedded", format="openai_json")
     assert [(call.name, call.arguments) for call in response.tool_calls] == [A, B]
+
+
+# -- calls of a format that a call without markers quotes -------------------------------------------------------------
+
+NOTE = {"name": "note", "parameters": {"type": "object", "properties": {"text": TEXT}, "required": ["text"]}}
+
+
+@pytest.mark.parametrize("format", [name for name in formats() if get_format(name).blocks])
+@pytest.mark.parametrize("begin", ["search(query=", "search(query='a'); search(query=", "[search(query="])
+def test_no_call_of_a_format_is_made_that_an_argument_quotes(format: str, begin: str) -> None:
+    quoted = render_calls([ToolCall("note", {"text": "b"})], format=format, tools=[*TOOLS, NOTE])
+    closing = ")]" if begin.startswith("[") else ")"
+    for string in (repr(quoted), f"'''{quoted}'''"):
+        for end in (f"{closing} finds it.", f"{closing}\nIt is found.", closing, ""):
+            text = f"{begin}{string}{end}"
+            response = streams.parsed(text, 3, format=format, tools=[*TOOLS, NOTE], fallback="whole_message")
+            assert "note" not in {call.name for call in response.tool_calls}, text
+            assert response.finish_reason == ("tool_calls" if response.tool_calls else "stop"), text
