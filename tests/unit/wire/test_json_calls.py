@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from tests.property.laws import check_chunking
 
+from toolwire import StreamParser, ToolCall, collect, formats, get_format, parse, render_calls
 from toolwire.wire.syntax import JsonCall, Lit, WireFormat
 
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}]
@@ -234,3 +235,25 @@ def test_what_is_not_a_name_is_refused_at_its_place_however_the_text_arrives(nam
     response = check_chunking(text, format=format, tools=TOOLS, fallback="none").response
     assert response.tool_calls == ()
     assert [problem.kind for problem in response.problems] == ["malformed"]
+
+
+_RENDERED = {
+    name: render_calls([ToolCall("f", {"a": 1})], format=name, tools=TOOLS)
+    for name in formats()
+    if get_format(name).blocks
+}
+_KEYS = [
+    (format, key)
+    for format, text in _RENDERED.items()
+    for key in ("arguments", "parameters", "args", "name", "tool_name")
+    if f'"{key}"' in text
+]
+
+
+@pytest.mark.parametrize(("format", "key"), _KEYS)
+def test_an_object_with_a_misspelled_key_is_a_call_in_no_format(format: str, key: str) -> None:
+    wrong = _RENDERED[format].replace(f'"{key}"', f'"{key[:3]}x{key[3:]}"')
+    for written in (wrong, wrong + _MORE):  # all of an object is read in one go if enough text follows
+        parser = StreamParser(format=format, tools=TOOLS)
+        in_pieces = collect([*(event for character in written for event in parser.feed(character)), *parser.finish()])
+        assert parse(written, format=format, tools=TOOLS).tool_calls == in_pieces.tool_calls == ()
