@@ -138,6 +138,20 @@ make SHELL=rm a
 make -C sub
 npm run x
 npm test
+npm exe x
+npm --prefix sub test
+yarn x
+yarn dlx x
+pnpm exec x
+pnpm --dir sub dlx x
+sudo yarn x
+git -C sub submodule foreach x
+rbenv exec x
+flatpak run x
+mix x
+lein x
+m4 x
+linux64 make
 ninja
 pytest
 cargo run
@@ -217,6 +231,15 @@ def test_a_line_that_a_rule_allows_exactly_runs_beside_a_rule_that_denies(line: 
         *("find . -name '*.py'", "head -5 a", "less a", "cp a b", "git commit -m 'add x'", "cd a && ls", "time ls"),
         *("mkdir -p a/b", "sudo ls", "curl https://x", "cargo build", "tar xf a.tar", "npm install x", "farm a"),
         *(["ls", "-la"], ["git", "status"], "/usr/bin/ls", "git commit -m 'confirm --form'"),
+        *(
+            "yarn add x",
+            "yarn --version",
+            "pnpm install",
+            "git -C sub status",
+            "git checkout config",
+            "rbenv versions",
+            "flatpak list",
+        ),
     ],
 )
 def test_ordinary_lines_run_unasked_beside_a_rule_that_denies(line: Any) -> None:

@@ -57,18 +57,18 @@ LAUNCHERS = SHELLS | word_set("""
     env sudo doas su runuser pkexec xargs parallel nohup nice ionice chrt taskset time timeout stdbuf setsid watch
     strace ltrace gdb valgrind script flock unshare nsenter chroot fakeroot systemd-run at batch crontab ssh rsh mosh
     screen tmux command builtin exec eval source . trap entr find fd ld.so dbus-run-session python pypy perl ruby node
-    nodejs deno bun php lua tclsh wish expect osascript java wscript m4 bc dc awk gawk mawk nawk sed ed ex vi vim nvim
+    nodejs deno bun php lua tclsh wish expect osascript java wscript m bc dc awk gawk mawk nawk sed ed ex vi vim nvim
     view emacs nano less more man sqlite psql mysql ftp sftp npx bunx pnpx uvx pipx
     rscript r julia ipython octave gnuplot ghci runghc runhaskell elixir iex erl escript scala groovy swift kotlin
-    jshell guile sbcl clisp ocaml racket raku pwsh dotnet rustup setpriv setarch linux32 linux64 prlimit numactl
+    jshell guile sbcl clisp ocaml racket raku pwsh dotnet rustup setpriv setarch linux prlimit numactl
     cpulimit chpst softlimit choom capsh sg newgrp rlwrap unbuffer hyperfine perf proot bwrap firejail machinectl
     lxc vagrant ansible nix nix-shell guix direnv mise asdf socat nc ncat netcat start-stop-daemon run-parts
     logrotate faketime xvfb-run xdg-open bind complete compgen mapfile readarray coproc
 """)
-"""Programs whose operands are programs to run, or text that can run some; without their version."""
+"""Programs whose operands are programs to run, or text that can run some; without their version, as `m` for `m4`."""
 _BUILDERS = word_set("""
     make gmake bmake ninja cmake ctest meson scons bazel gradle mvn ant sbt rake just task tox nox pytest invoke fab pip
-    pre-commit dpkg rpm apt apt-get yum dnf brew gem composer
+    pre-commit dpkg rpm apt apt-get yum dnf brew gem composer mix lein waf
 """)
 """Programs that run commands of a file in their directory, or of a package."""
 _RUNNING_OPTION = re.compile(
@@ -117,6 +117,11 @@ _RUNS = {
     "mamba": word_set("run config"),
     "micromamba": word_set("run config"),
     "bundle": word_set("exec e config"),
+    "rbenv": word_set("exec"),
+    "pyenv": word_set("exec"),
+    "nodenv": word_set("exec"),
+    "flatpak": word_set("run"),
+    "snap": word_set("run"),
 }
 """Subcommands that run their operands; a rule has to name them to allow them."""
 _RUNS_NOTHING = {
@@ -207,7 +212,8 @@ class Command:
             return False
         if program in _PREFIXES and program not in SHELLS:
             launched = any(
-                _is_script(word) or _program(word) in _OPAQUE or _program(word) in _RUNS for word in operands
+                _is_script(word) or any(_program(word) in names for names in (_OPAQUE, _RUNS, _RUNS_NOTHING))
+                for word in operands
             )
             return launched or self._is_mentioned_in(operands)
         return program in _OPAQUE or _names_program(program, operands) or self._is_mentioned_in(operands)
@@ -301,7 +307,9 @@ def _is_script(word: str) -> bool:
 
 def _names_program(program: str, operands: Sequence[str]) -> bool:
     """Return whether a subcommand or an option makes a program run another one."""
-    if any(word in _RUNS.get(program, ()) for word in operands[:1]):
+    # An option before the subcommand may have a value, which looks like a subcommand.
+    subcommands = operands if operands and operands[0][:1] == "-" else operands[:1]
+    if any(_is_running(program, word) for word in subcommands if word[:1] != "-"):
         return True
     short = _RUNNING_SHORT.get(program, ())
     return any(_RUNNING_OPTION.match(word) or word.startswith(short or "\0") for word in operands)
@@ -330,8 +338,13 @@ def _runs(words: Sequence[str], globs: Sequence[str]) -> bool:
     subcommand = words[1] if len(words) > 1 else ""
     if len(globs) > 1 and globs[1] == subcommand:
         return False
+    return bool(subcommand) and _is_running(program, subcommand)
+
+
+def _is_running(program: str, subcommand: str) -> bool:
+    """Return whether a subcommand makes a program run its operands, or a script of the project."""
     if program in _RUNS_NOTHING:
-        return bool(subcommand) and subcommand not in _RUNS_NOTHING[program]
+        return subcommand not in _RUNS_NOTHING[program]
     cut = program in _CUTTING and len(subcommand) >= MIN_CUT
     # Package managers complete abbreviations: `npm run-s x` is `npm run-script x`. A name with a hyphen is only
     # completed from a word with one, so `npm in` cannot mean `install-test`.
