@@ -10,7 +10,7 @@ import re
 
 _BRACKETED = (
     "INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_RESULTS|TOOL_CONTENT|TOOL_CALLS|ARGS|CALL_ID|MODEL_SETTINGS|[gs]?MASK"
-    "|THINK|BOS|EOS|CLS|SEP|PAD|UNK|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO"
+    "|THINK|BOS|EOS|CLS|SEP|PAD|UNK|IMG|IMG_BREAK|IMG_END|AUDIO|BEGIN_AUDIO|unused\\d+"
 )
 _TAGS = (
     "s|bos|eos|sop|eop|unk|pad|BOS_TOKEN|EOS_TOKEN|SPECIAL_\\d+|unused\\d+|extra_id_\\d+|seed:bos|seed:eos"
@@ -22,6 +22,7 @@ TEMPLATE_TOKEN = re.compile(
     r"|</?[\w:]{1,64}[|｜]>"  # <turn|>
     rf"|</?(?:{_TAGS})>"
     rf"|\[/?(?:{_BRACKETED})\]"
+    r"|\[\|\w{1,64}\|\]"  # [|user|]
     r"|<</?SYS>>"
     r"|\]~!?b[\[\]]|\[e~\["  # the roles of MiniMax
 )

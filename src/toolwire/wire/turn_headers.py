@@ -24,8 +24,10 @@ _HEADERS = {
     "role": rf"<(?:\|(?:start_of_role|role_start)\||role)>{_WORD % 'role_role'}",
     "turn": rf"<(?:start_of_turn|\|turn)>{_WORD % 'turn_role'}",
     "start": rf"<\|(?:start|begin)\|>{_WORD % 'start_role'}",
+    "seed": rf"<seed:bos>{_WORD % 'seed_role'}",
+    "special": rf"<SPECIAL_1[01]>{_WORD % 'special_role'}",
     "from": r"<\|from\|>(?P<from_role>[\w.:-]{0,80})",
-    "token": rf"<[|｜](?:begin_|start_|hy_)?(?:{_NAMED})(?:_token)?[|｜]>|<_(?:user|system)>",
+    "token": rf"<[|｜](?:begin_|start_|hy_)?(?:{_NAMED})(?:_token|_start)?[|｜]>|<_(?:user|system)>",
 }
 """By family of templates, the token of a header and the role behind it, or a token for the role itself."""
 _ENDS = {
@@ -34,9 +36,11 @@ _ENDS = {
     "role": ("<|end_of_text|>", "<|role_end|>", "<|start_of_role|>%s", "<|role_start|>%s", "<role>%s"),
     "turn": ("<end_of_turn>", "<turn|>", "<start_of_turn>%s", "<|turn>%s"),
     "start": ("<|end|>", "<|eot|>", "<|eom|>", "<|return|>", "<|start|>%s", "<|begin|>%s"),
+    "seed": ("<seed:eos>", "<seed:bos>%s"),
+    "special": ("<SPECIAL_12>", "<SPECIAL_11>%s"),
     "from": ("<|stop|>", "<|from|>%s"),
     "token": (
-        *("<|%s|>", "<｜%s｜>", "<|begin_%s|>", "<｜hy_%s｜>", "<|CHATBOT_TOKEN|>", "<_bot>"),
+        *("<|%s|>", "<｜%s｜>", "<|begin_%s|>", "<｜hy_%s｜>", "<|%s_start|>", "<|CHATBOT_TOKEN|>", "<_bot>"),
         *("<|end|>", "<|im_end|>", "<|eot|>", "<|END_OF_TURN_TOKEN|>", "</s>", "<|endoftext|>", "<|/tool|>"),
     ),
 }
@@ -46,7 +50,9 @@ _ENDS_OF_TURNS = {
     for family, ends in _ENDS.items()
 }
 _HEADER = re.compile("|".join(f"(?P<{family}>{pattern})" for family, pattern in _HEADERS.items()), re.IGNORECASE)
-_ROLE_MAY_GO_ON = re.compile(r"<(?:[|｜]\w{1,24}[|｜]?|start_of_turn|role)>\s{0,4}[\w.:-]{0,80}\Z", re.IGNORECASE)
+_ROLE_MAY_GO_ON = re.compile(
+    r"<(?:[|｜]\w{1,24}[|｜]?|start_of_turn|role|seed:bos|SPECIAL_1[01])>\s{0,4}[\w.:-]{0,80}\Z", re.IGNORECASE
+)
 HEADS_OF_TURNS = tuple(f"<|start|>{role}" for role in ("tool", "function", "user", "system", "developer"))
 """Beginnings of headers whose token is a marker of some format, which they are longer than."""
 TURN_BRACKETS = {
