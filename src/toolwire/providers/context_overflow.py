@@ -41,7 +41,7 @@ _OVERFLOW = re.compile(
     r"|input length|exceeds? the .{0,40}token",
     re.IGNORECASE,
 )
-_RATE = re.compile(r"rate limit|quota|\bper (?:second|min|minute|hour|day)\b", re.IGNORECASE)
+_RATE = re.compile(r"rate limit|quota|throttl|\bwait\b|\bper (?:second|min|minute|hour|day)\b", re.IGNORECASE)
 """Finds the limits that are about time: the same request may succeed later."""
 _IN_ANTHROPIC_WORDS = re.compile(
     r"prompt is too long: (?P<prompt>\d+) tokens > (?P<most>\d+) maximum"

@@ -24,6 +24,8 @@ MESSAGES = [
     ("INPUT IS TOO LONG for requested model.", Overflow()),
     ("the request exceeds the available context size (4096 tokens)", Overflow(0, 4096)),
     ("Rate limit: too many tokens per minute", None),
+    ("Too many tokens, please wait before trying again.", None),
+    ("Too many tokens: the request was throttled", None),
     ("the value is too long", None),
     ("", None),
 ]
