@@ -38,11 +38,12 @@ because it differs between versions of Python.
 _PRIVATE_NAMES = frozenset(
     {
         *("localhost", "local", "internal", "home.arpa", "localdomain", "localnet", "intranet", "private", "lan"),
-        *("home", "corp", "mail", "workgroup", "svc", "consul", "fritz.box", "speedport.ip", "easy.box"),
+        *("home", "corp", "mail", "workgroup", "svc", "consul", "fritz.box", "fritz.nas", "speedport.ip", "easy.box"),
         *("dmz", "lab", "test", "default", "ts.net"),  # names of tests, of Kubernetes and of Tailscale
         *("routerlogin.net", "routerlogin.com", "orbilogin.com", "tplinkwifi.net", "tplinklogin.net"),
         *("asusrouter.com", "router.asus.com", "mywifiext.net"),
         *("nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "vcap.me", "traefik.me", "lacolhost.com"),
+        *("plex.direct", "rbndr.us"),
     }
 )
 """Domains whose names lead into private networks, or to any address that a name spells, as `10.0.0.1.nip.io`."""
