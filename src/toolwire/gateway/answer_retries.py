@@ -99,7 +99,7 @@ class RetriedUpstream(WrappedUpstream):
     @asynccontextmanager
     async def open(self, question: Question) -> AsyncGenerator[Answer]:
         """See `Upstream`."""
-        reading = BackendReading()
+        reading = question.reading or BackendReading()
         async with AsyncExitStack() as stack:
             answer = await stack.enter_async_context(self._upstream.open(replace(question, reading=reading)))
             if not (isinstance(answer, EventAnswer) and reading.reads_text):

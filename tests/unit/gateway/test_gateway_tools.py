@@ -31,6 +31,7 @@ from toolwire.agent.model_pool import Models
 from toolwire.config.tables import Configuration, load_configuration
 from toolwire.errors import ConfigurationError
 from toolwire.execution.executor import ToolExecutor
+from toolwire.gateway.answer_retries import RetriedUpstream
 from toolwire.gateway.app import Gateway
 from toolwire.gateway.gateway_tools import GatewayTools, ToolUpstream
 from toolwire.gateway.model_loading import load_models
@@ -462,6 +463,19 @@ def test_a_model_reads_what_is_wrong_with_a_broken_call() -> None:
     run(shop_of(writer, runs), *asked("chat"))
     assert runs == ["tea"]
     assert "could not be read" in str(writer.requests[1].messages[-1])
+
+
+def test_after_a_retry_too_a_model_is_shown_the_arguments_of_the_tool() -> None:
+    transport = ScriptedTransport(
+        "openai_compatible", [ParsedResponse(BROKEN), ParsedResponse(BROKEN), ParsedResponse("12")]
+    )
+    client = Client("openai_compatible", "m", base_url="http://b/v1", key="k", transport=transport)
+    registry = ToolRegistry([tool(named, name="stock")])
+    retried = RetriedUpstream(ApiUpstream(client, name="b", calls_in_text="hermes"))
+    upstream = ToolUpstream(retried, GatewayTools(registry, ToolExecutor(registry)))
+    run(Gateway(ModelTable([ServedModel("m", (upstream,))])), *asked("chat"))
+    notes = [str(sent["messages"][-1]) for sent in transport.requests[1:]]
+    assert ["The arguments of stock look like this" in note for note in notes] == [True, True]
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
