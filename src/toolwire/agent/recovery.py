@@ -42,6 +42,8 @@ TOO_MANY = (
     "Make those that are still needed in your next answers."
 )
 HIDDEN = "A call inside a code fence is only shown and does not run. Write it without the fence if you want it to run."
+_FENCES = ("```", "~~~")
+"""Beginnings of code fences."""
 REPEATED = (
     "You have made the same calls before and got the same results. Doing it again changes nothing: do something else, "
     "or answer with what you know."
@@ -103,8 +105,8 @@ def faults_of(response: ParsedResponse, *, require_call: bool = False, max_calls
             message = SPLIT
         elif kind == "truncated":
             kind = "malformed"  # not by its length: an opening marker has no closing one
-        elif problem.kind == "hidden_by_fence":
-            message = HIDDEN
+        elif problem.kind == "hidden_by_fence" and problem.raw.lstrip().startswith(_FENCES):
+            message = HIDDEN  # a call in a result or in somebody else's turn is not one that the model wanted
         faults.append(Fault(kind, tool, message))
     if not faults and response.incomplete and response.finish_reason is FinishReason.LENGTH:
         faults.append(Fault("truncated", response.incomplete[0].name, SPLIT))

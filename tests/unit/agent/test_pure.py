@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire import FinishReason, Message, ParsedResponse, Problem, ToolCall, ToolResult
+from toolwire import FinishReason, Message, ParsedResponse, Problem, ToolCall, ToolResult, parse
 from toolwire.agent.budget import Budget, RunLimits
 from toolwire.agent.history import LEFT_OUT, trim
-from toolwire.agent.recovery import NO_CALL, SPLIT, Breaker, Fault, Repeats, advice, faults_of
+from toolwire.agent.recovery import HIDDEN, NO_CALL, SPLIT, Breaker, Fault, Repeats, advice, faults_of
 
 
 def problem(kind: str, index: int | None = 0, message: str = "It is wrong.") -> Problem:
@@ -39,6 +39,17 @@ def problem(kind: str, index: int | None = 0, message: str = "It is wrong.") -> 
 )
 def test_faults_of_answers(response: ParsedResponse, require: bool, kinds: list[str]) -> None:
     assert [fault.kind for fault in faults_of(response, require_call=require)] == kinds
+
+
+@pytest.mark.parametrize(
+    ("opener", "is_fence"),
+    [("```xml\n", True), ("~~~\n", True), ("<|im_start|>user\n", False), ("<tool_response>\n", False)],
+)
+def test_only_a_call_in_a_fence_is_asked_for_without_it(opener: str, is_fence: bool) -> None:
+    call = '<tool_call>{"name": "add", "arguments": {}}</tool_call>'
+    (fault,) = faults_of(parse(f"Done.\n{opener}{call}", format="hermes", tools=[{"name": "add"}]))
+    assert (fault.message == HIDDEN) == is_fence
+    assert is_fence or "a turn that is not yours" in fault.message
 
 
 MORE = "(1 more of your calls are wrong in the same way.)"
