@@ -65,6 +65,10 @@ _ASSERTIONS = frozenset(
 """Keywords that say something about values, other than `$ref` and `allOf`."""
 
 
+_Choices = frozenset[tuple[int, str]]
+"""Choices between alternatives, each by the identity of its schema and by its keyword."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Part:
     """A schema that has to hold, apart from keywords that were considered before."""
@@ -72,6 +76,8 @@ class _Part:
     schema: Any
     pointer: str
     done: frozenset[str] = frozenset()
+    within: _Choices = frozenset()
+    """The choices whose options it is part of."""
 
     def get(self, keyword: str) -> Any:
         return None if keyword in self.done or not isinstance(self.schema, Mapping) else self.schema.get(keyword)
@@ -80,10 +86,14 @@ class _Part:
         return keyword not in self.done and isinstance(self.schema, Mapping) and keyword in self.schema
 
     def without(self, *keywords: str) -> _Part:
-        return _Part(self.schema, self.pointer, self.done.union(keywords))
+        return _Part(self.schema, self.pointer, self.done.union(keywords), self.within)
 
     def inner(self, schema: Any, *steps: object) -> _Part:
         return _Part(schema, self.pointer + json_pointer(steps))
+
+    def also(self, schema: Any, *steps: object, choice: _Choices = frozenset()) -> _Part:
+        """Return a part that has to hold for the same value, and is an option of a choice."""
+        return _Part(schema, self.pointer + json_pointer(steps), within=self.within | choice)
 
     @property
     def asserts(self) -> bool:
@@ -115,8 +125,7 @@ class ValueReader:
         self._root = schema
         self._prefix = prefix
         self._closed = closed
-        self._names: dict[tuple[tuple[int, frozenset[str]], ...], str] = {}
-        self._expanding: set[tuple[int, str]] = set()
+        self._names: dict[tuple[tuple[tuple[int, frozenset[str]], ...], _Choices], str] = {}
         self._level = 0
         self._counter = itertools.count()
         self._dead_ends: dict[str, None] = {}
@@ -142,7 +151,7 @@ class ValueReader:
             raise DefinitionError(NO_VALUE, pointer=place)
         return values
 
-    def _values(self, parts: Iterable[_Part], combinations: int = 1) -> Values:
+    def _values(self, parts: Iterable[_Part], combinations: int = 1, chosen: _Choices = frozenset()) -> Values:
         flat = self._flatten(parts)
         if any(part.schema is False for part in flat):
             return self._dead_end(flat)
@@ -154,11 +163,11 @@ class ValueReader:
             self._leave_out(flat[0], "")
             self.named[ANY.name] = ANY_VALUES
             return ANY
-        key = tuple(part.key for part in flat)
+        key = tuple(part.key for part in flat), chosen
         if key in self._names:
             return Named(self._names[key])
         self._names[key] = name = f"{self._prefix}{next(self._counter)}"
-        values = self._alternatives(flat, combinations) or self._constants(flat) or self._by_type(flat)
+        values = self._alternatives(flat, combinations, chosen) or self._constants(flat) or self._by_type(flat)
         if isinstance(values, (Items, Members, Alternatives)):
             self.named[name] = values
             return Named(name)
@@ -179,11 +188,11 @@ class ValueReader:
             if isinstance(reference := part.get("$ref"), str):
                 target = resolve(self._root, reference)
                 if isinstance(target, (Mapping, bool)):
-                    waiting.append(_Part(target, reference.removeprefix("#")))
+                    waiting.append(_Part(target, reference.removeprefix("#"), within=part.within))
                 else:
                     self._leave_out(part, "$ref")
             if isinstance(every := part.get("allOf"), list):
-                waiting += [part.inner(schema, "allOf", at) for at, schema in enumerate(every)][::-1]
+                waiting += [part.also(schema, "allOf", at) for at, schema in enumerate(every)][::-1]
             # What they lead to is in the list by now; followed again, an alternative that is done would come back.
             part = part.without("$ref", "allOf")
             if part.schema is False or part.asserts:
@@ -197,7 +206,7 @@ class ValueReader:
     def _leave_out(self, part: _Part, keyword: str) -> None:
         self.widened[part.pointer + json_pointer([keyword] if keyword else [])] = None
 
-    def _alternatives(self, parts: list[_Part], combinations: int) -> Values | None:
+    def _alternatives(self, parts: list[_Part], combinations: int, chosen: _Choices) -> Values | None:
         """Return the values of the first `anyOf` or `oneOf` among these schemas, combined with the additional."""
         for at, part in enumerate(parts):
             for keyword in ("anyOf", "oneOf"):
@@ -206,21 +215,25 @@ class ValueReader:
                     continue
                 # Each option has to hold together with everything else that the schemas say.
                 rest = [*parts[:at], part.without(keyword), *parts[at + 1 :]]
+                choice = (id(part.schema), keyword)
+                if choice in part.within:  # an alternative that is this choice again adds nothing
+                    return IMPOSSIBLE
+                if choice in chosen:  # another part has made the same choice
+                    return self._values(rest, combinations, chosen)
                 if combinations * len(options) > MAX_COMBINATIONS:
                     self._leave_out(part, keyword)
-                    return self._values(rest, combinations)
+                    return self._values(rest, combinations, chosen)
                 if keyword == "oneOf" and len(options) > 1:
                     self._leave_out(part, keyword)
-                guard = (id(part.schema), keyword)
-                if guard in self._expanding:  # an alternative that is this choice again adds nothing
-                    return IMPOSSIBLE
-                self._expanding.add(guard)
-                values = [
-                    self._values([*rest, part.inner(option, keyword, index)], combinations * len(options))
+                choices = frozenset((choice,))
+                return _alternatives(
+                    self._values(
+                        [*rest, part.also(option, keyword, index, choice=choices)],
+                        combinations * len(options),
+                        chosen | choices,
+                    )
                     for index, option in enumerate(options)
-                ]
-                self._expanding.discard(guard)
-                return _alternatives(values)
+                )
         return None
 
     def _constants(self, parts: list[_Part]) -> Values | None:
@@ -290,9 +303,7 @@ class ValueReader:
                         self._leave_out(part, keyword)
             self._level += 1
             # Inside a value, the same choice may come again: that is a recursive schema, and not an endless one.
-            expanding, self._expanding = self._expanding, set()
             options.append(read(parts, kind))
-            self._expanding = expanding
             self._level -= 1
         if constants:
             options.append(Constants(tuple(constants)))

@@ -19,6 +19,7 @@ from toolwire.grammars.value_types import (
     NumberValue,
     StringValue,
     Values,
+    flat_values,
 )
 
 
@@ -151,6 +152,18 @@ def test_each_alternative_holds_together_with_what_stands_beside_it() -> None:
 def test_alternatives_behind_references_and_all_of(schema: dict[str, Any]) -> None:
     values, _ = read(schema)
     assert values == Alternatives((Constants((None,)), Constants((1,))))
+
+
+def test_a_choice_that_two_schemas_make_is_made_once() -> None:
+    both = {"anyOf": [{"$ref": "#/$defs/u"}, {"const": 2}]}
+    values, reader = read({"allOf": [both, dict(both)], "$defs": {"u": {"anyOf": [{"type": "null"}, {"const": 1}]}}})
+    options = list(flat_values(values, reader.named))
+    assert {constant for inner in options if isinstance(inner, Constants) for constant in inner.values} == {None, 1, 2}
+
+
+def test_a_choice_that_is_an_alternative_of_itself_adds_nothing() -> None:
+    values, reader = read({"anyOf": [{"$ref": "#"}, {"type": "null"}]})
+    assert list(flat_values(values, reader.named)) == [Constants((None,))]
 
 
 def test_a_recursive_schema_refers_to_itself_by_name() -> None:
