@@ -115,7 +115,11 @@ def bfcl(data: Path, engines: dict[str, Any], limit: int, wrong: list[str]) -> d
         valid = all(is_admitted(call, known[call.name].parameters) for call in calls)
         try:
             text = toolwire.render_calls(ordered, format="hermes", tools=tools)
+            grammar(tools, format="hermes", tool_choice="required")
         except RenderError:
+            continue
+        except DefinitionError as error:  # an array that has to be one of some strings
+            print(f"{id}: no grammar: {error}")
             continue
         for engine, real in engines.items():
             for syntax in real.syntaxes:
