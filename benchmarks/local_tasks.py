@@ -32,10 +32,11 @@ from toolwire.agent.run_events import RunEnded, ToolFinished
 from toolwire.builtin.toolsets import editing_tools, reading_tools
 from toolwire.cli.small_model_prompts import GO_ON, SYSTEM, TRY_AGAIN
 from toolwire.messages import ToolCall, ToolResult
-from toolwire.models.backends import TextBackend, local_source
+from toolwire.models.backends import TextBackend
 from toolwire.models.local.model_files import locate
 from toolwire.models.local.runtime import LocalModel
 from toolwire.models.local.weights import WEIGHTS
+from toolwire.models.process_sources import local_source
 from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.tools import Tier
 

@@ -308,7 +308,7 @@ class Run:
         """
         response, turn = await self._response(turn, recorded, self._note)
         maximum = self._context.config.calls_per_answer
-        faults = faults_of(response, require_call=turn.must_call, max_calls=maximum)
+        faults = faults_of(response, require_call=turn.must_call, max_calls=maximum, hint=self._note)
         response = first_calls(response, maximum)
         # The results of the answer's calls do not count: the model had not read them when it wrote the calls.
         untrusted = self._context.session.untrusted if recorded is None else recorded.untrusted

@@ -33,6 +33,7 @@ LONGEST_CYCLE = 8
 
 NO_CALL = "You called no tool, but this answer has to call one. If there is a tool to finish with, it counts too."
 EMPTY = "You wrote nothing. Answer, or call a tool."
+ECHO = "You repeated a hint that was meant for you. Answer the question in your own words, or call a tool."
 SPLIT = (
     "Your call was cut off because the answer became too long, and it did not run. Do it in several smaller calls: "
     "write or change a part at a time."
@@ -84,13 +85,16 @@ _SHOWN_BY_EXAMPLE: frozenset[FaultKind] = frozenset(
 """Faults that a correct call of the tool explains."""
 
 
-def faults_of(response: ParsedResponse, *, require_call: bool = False, max_calls: int | None = None) -> list[Fault]:
+def faults_of(
+    response: ParsedResponse, *, require_call: bool = False, max_calls: int | None = None, hint: str = ""
+) -> list[Fault]:
     """Return the faults of an answer before any call runs: text that could not be parsed, and missing calls.
 
     Args:
         response: the answer.
         require_call: whether an answer without a call is a fault.
         max_calls: the number of calls above which an answer has too many; None for no maximum.
+        hint: the note at the end of the prompt; small models repeat it in place of an answer.
     """
     faults: list[Fault] = []
     broken = [call.name for call in response.incomplete]
@@ -115,8 +119,8 @@ def faults_of(response: ParsedResponse, *, require_call: bool = False, max_calls
     if not faults and not response.all_calls:
         if require_call:
             faults.append(Fault("no_call", "", NO_CALL))
-        elif not response.content.strip():
-            faults.append(Fault("no_call", "", EMPTY))
+        elif (text := response.content.strip()) in ("", hint.strip()):
+            faults.append(Fault("no_call", "", ECHO if text else EMPTY))
     return faults
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from toolwire import FinishReason, Message, ParsedResponse, Problem, ToolCall, ToolResult, parse
 from toolwire.agent.budget import Budget, RunLimits
 from toolwire.agent.history import LEFT_OUT, trim
-from toolwire.agent.recovery import HIDDEN, NO_CALL, SPLIT, Breaker, Fault, Repeats, advice, faults_of
+from toolwire.agent.recovery import ECHO, HIDDEN, NO_CALL, SPLIT, Breaker, Fault, Repeats, advice, faults_of
 
 
 def problem(kind: str, index: int | None = 0, message: str = "It is wrong.") -> Problem:
@@ -235,3 +235,11 @@ def test_budget_of_the_parent_run_ends_nested_runs() -> None:
     assert nested.exceeded() == ""
     now += 6.0
     assert nested.exceeded() == nested.shared_exceeded() == "the budget of 5 seconds"
+
+
+def test_answer_that_is_the_hint_alone_is_no_answer() -> None:
+    """A model of 1.5 billion parameters gave the reminder behind the results as its answer."""
+    hint = "If these results tell the answer, give it now."
+    assert faults_of(ParsedResponse(f"{hint}\n"), hint=hint) == [Fault("no_call", "", ECHO)]
+    assert faults_of(ParsedResponse(f"{hint} It is 7."), hint=hint) == []
+    assert faults_of(ParsedResponse(hint)) == []
