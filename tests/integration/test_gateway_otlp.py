@@ -29,7 +29,11 @@ async def ask(port: int, model: str = "m") -> str:
     """Return the text of a streamed answer."""
     async with openai.AsyncOpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key=KEY, max_retries=0) as client:
         stream = await client.chat.completions.create(
-            model=model, messages=[{"role": "user", "content": QUESTION}], stream=True, extra_headers=HEADERS
+            model=model,
+            messages=[{"role": "user", "content": QUESTION}],
+            stop=["a-word-to-stop"],
+            stream=True,
+            extra_headers=HEADERS,
         )
         async with stream:
             return "".join([chunk.choices[0].delta.content or "" async for chunk in stream if chunk.choices])
@@ -60,6 +64,6 @@ def test_the_spans_of_a_stream_arrive_at_its_end(tmp_path: Path) -> None:
         assert (chat.status.code, refused.status.code) == (0, 2)
         assert attributes_of(refused)["error.type"] == "404"
         sent = " ".join(map(str, collector.spans))
-        assert [text for text in (QUESTION, KEY, "header-secret", "onetwo") if text in sent] == []
+        assert [text for text in (QUESTION, KEY, "header-secret", "onetwo", "a-word-to-stop") if text in sent] == []
 
     within_time(work)

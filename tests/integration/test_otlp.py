@@ -34,7 +34,9 @@ PROGRAM = """
     call = ToolCall("stock", {"item": "tea", "password": "hunter2hunter2"}, "c1")
     answers = [ParsedResponse(tool_calls=(call,), usage=Usage(100, 10)), ParsedResponse("12.", usage=Usage(120, 5))]
     config = AgentConfig(
-        system="Be brief.", settings={"temperature": 0.5}, budget=Budget(prices=Prices(input=10.0, output=100.0))
+        system="Be brief.",
+        settings={"temperature": 0.5, "stop": ("Farewell",)},
+        budget=Budget(prices=Prices(input=10.0, output=100.0)),
     )
     print(asyncio.run(Agent(ScriptedBackend(answers), [stock], config).ask("How much tea?")))
 """
@@ -154,6 +156,7 @@ def test_a_run_arrives_with_its_inputs_and_outputs(path: str, headers: str, rece
         {"role": "tool", "parts": [result]},
     ]
     assert (first["gen_ai.request.temperature"], first["gen_ai.usage.input_tokens"]) == (0.5, 100)
+    assert "Farewell" in str(first["gen_ai.request.stop_sequences"])
     (whole,) = collector.attributes("invoke_agent agent")
     assert whole["toolwire.cost"] == pytest.approx((220 * 10 + 15 * 100) / 1e6)
     assert "12." in whole["gen_ai.output.messages"]
@@ -164,4 +167,8 @@ def test_no_text_is_sent_unless_it_is_asked_for() -> None:
         run_program(OTEL_EXPORTER_OTLP_ENDPOINT=collector.url)
     sent = " ".join(map(str, collector.spans))
     assert len(collector.spans) == 4  # the run, two answers and a call
-    assert not [text for text in ("How much tea", "Be brief", "12 of", "hunter2", "Returns how much") if text in sent]
+    assert not [
+        text
+        for text in ("How much tea", "Be brief", "12 of", "hunter2", "Returns how much", "Farewell")
+        if text in sent
+    ]

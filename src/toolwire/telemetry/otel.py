@@ -190,6 +190,8 @@ class Tracing:
         if self._content:
             if turn.request is not None:
                 attributes |= run.encoder.request(turn.request)
+                if turn.request.stop:
+                    attributes["gen_ai.request.stop_sequences"] = turn.request.stop
             run.answer = run.encoder.answer(turn.response, turn.raw)
             attributes["gen_ai.output.messages"] = run.answer
         kind = SpanKind.CLIENT if turn.api else SpanKind.INTERNAL
@@ -346,7 +348,7 @@ def usage_attributes(usage: Usage) -> dict[str, AttributeValue]:
 
 
 def settings_attributes(request: ChatRequest) -> dict[str, AttributeValue]:
-    """Return the attributes for the settings of a request."""
+    """Return the attributes for the settings of a request, without those that are text."""
     settings = {
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
@@ -355,7 +357,6 @@ def settings_attributes(request: ChatRequest) -> dict[str, AttributeValue]:
         "seed": request.seed,
         "frequency_penalty": request.frequency_penalty,
         "presence_penalty": request.presence_penalty,
-        "stop_sequences": request.stop or None,
     }
     return {f"gen_ai.request.{name}": value for name, value in settings.items() if value is not None}
 
