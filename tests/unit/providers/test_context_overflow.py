@@ -47,3 +47,36 @@ def test_a_message_says_that_it_is_about_an_overflow() -> None:
     assert recognisable("Too many tokens") == "Too many tokens"
     assert recognisable("m") == "context_length_exceeded: m"
     assert overflow_in(recognisable("No more than 5 per minute")) is not None
+
+
+@pytest.mark.parametrize(
+    ("overflow", "words"),
+    [
+        (Overflow(), "prompt is too long: 1 tokens > 0 maximum"),
+        (Overflow(500), "prompt is too long: 500 tokens > 499 maximum"),
+        (Overflow(500, 400), "prompt is too long: 500 tokens > 400 maximum"),
+        (Overflow(300, 400), "prompt is too long: 401 tokens > 400 maximum"),
+        (Overflow(0, 400), "prompt is too long: 401 tokens > 400 maximum"),
+        (Overflow(500, 400, 20), "prompt is too long: 500 tokens > 400 maximum"),
+        (
+            Overflow(390, 400, 20),
+            "input length and `max_tokens` exceed context limit: 390 + 20 > 400, "
+            "decrease input length or `max_tokens` and try again",
+        ),
+    ],
+)
+def test_the_words_of_anthropic_say_that_the_prompt_is_longer(overflow: Overflow, words: str) -> None:
+    assert overflow.for_anthropic() == words
+
+
+@pytest.mark.parametrize(
+    ("message", "overflow"),
+    [
+        ("The context window is 4096, the request contains 5000 tokens in 12000 bytes.", Overflow(5000, 4096)),
+        ("Context limit: 4096. Got 5000 and 6000.", Overflow(6000, 4096)),
+        ("Too many tokens: 5000 > max 4096", Overflow(5000, 4096)),
+        ("4096 tokens maximum context length, prompt of 4096 tokens and 5000 more", Overflow(5000, 4096)),
+    ],
+)
+def test_the_size_that_is_not_the_limit_is_that_of_the_prompt(message: str, overflow: Overflow) -> None:
+    assert overflow_in(message) == overflow

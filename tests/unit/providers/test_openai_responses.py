@@ -26,7 +26,7 @@ from toolwire.messages import (
 )
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice
 from toolwire.providers.response_builder import ResponseBuilder
-from toolwire.providers.responses_items import reasoning_item, reasoning_part
+from toolwire.providers.responses_items import reasoning_item, reasoning_part, same_arguments
 from toolwire.providers.responses_stream import OutputReader
 from toolwire.tools import ToolDefinition
 
@@ -820,3 +820,29 @@ def test_items_of_a_written_stream_have_ids_of_their_kinds() -> None:
         ("message", "msg"),
         ("function_call", "fc"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("streamed", "final", "free", "same"),
+    [
+        ('{"a":1}', '{"a": 1}', False, True),
+        ('{"a":1}', '{"a": 2}', False, False),
+        ('{"a":1}', "", False, True),
+        ('{"a"', '{"a": 1}', False, False),
+        ("a patch", "a  patch", True, False),
+        ("a patch", "a patch", True, True),
+    ],
+)
+def test_arguments_at_the_end_are_compared_by_their_values(streamed: str, final: str, free: bool, same: bool) -> None:
+    assert same_arguments(streamed, final, free=free) is same
+
+
+def test_token_counts_have_their_details() -> None:
+    body = API.encode_response(ParsedResponse("a", usage=Usage(9, 5, 4, 2)), model="m")
+    assert body["usage"] == {
+        "input_tokens": 9,
+        "input_tokens_details": {"cached_tokens": 4, "cache_write_tokens": 0},
+        "output_tokens": 5,
+        "output_tokens_details": {"reasoning_tokens": 2},
+        "total_tokens": 14,
+    }

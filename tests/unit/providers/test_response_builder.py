@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire import ArgumentsDelta, CallStart, FinishReason, ParsedResponse, collect, get_api
+from toolwire import (
+    ArgumentsDelta,
+    CallStart,
+    ContentDelta,
+    FinishReason,
+    ParsedResponse,
+    ReasoningPart,
+    collect,
+    get_api,
+)
 from toolwire.messages import call_id
 from toolwire.providers.finish_reasons import read_reason
 from toolwire.providers.response_builder import ResponseBuilder
@@ -248,3 +257,48 @@ def test_the_second_half_of_a_surrogate_pair_waits_for_nothing(last: str) -> Non
     builder = ResponseBuilder("test")
     builder.add_text(f"a{last}")
     assert collect(builder.take()).content == "a\ufffd"
+
+
+def test_text_ends_a_stretch_of_reasoning() -> None:
+    builder = ResponseBuilder("test")
+    builder.add_reasoning("Hm.")
+    assert builder.in_reasoning
+    builder.add_text("A")
+    assert not builder.in_reasoning
+    builder.add_reasoning("Hm.")
+    builder.end_reasoning(ReasoningPart("Hm."))
+    assert not builder.in_reasoning
+
+
+def test_an_answer_ends_once() -> None:
+    builder = ResponseBuilder("test")
+    builder.finish()
+    assert [type(event).__name__ for event in builder.take()] == ["Finish"]
+    builder.finish()
+    assert builder.take() == []
+
+
+def test_an_error_has_no_place_in_the_text() -> None:
+    builder = ResponseBuilder("test")
+    builder.add_text("A")
+    builder.fail("it broke", error={"code": 503, "type": "overloaded_error"})
+    assert builder.problem is not None
+    assert (builder.problem.position, builder.problem.index) == (0, None)
+    assert (builder.problem.status, builder.problem.code) == (503, "overloaded_error")
+
+
+@pytest.mark.parametrize(("value", "text"), [(5, "5"), ("f", "f")])
+def test_a_name_is_text(value: Any, text: str) -> None:
+    builder = ResponseBuilder("test")
+    builder.begin_call(0, "f", value)
+    assert builder.id_of(0) == text
+
+
+def test_half_a_character_ends_before_a_call_begins() -> None:
+    builder = ResponseBuilder("test")
+    builder.add_text("a\ud83d")
+    builder.begin_call(0, "f", "c1")
+    builder.add_arguments(0, "{}")
+    builder.finish()
+    content = [event.text for event in builder.take() if isinstance(event, ContentDelta)]
+    assert "".join(content) == "a\ufffd"

@@ -6,6 +6,7 @@ import pytest
 
 from toolwire import CallEnd, FinishReason, ImagePart, Message, Notes, ToolResult, collect, get_api, replay
 from toolwire.providers.request import ChatRequest
+from toolwire.providers.responses_client_calls import CLIENT_CALLS, client_call
 
 API = get_api("openai_responses")
 COMPUTER = {
@@ -150,3 +151,60 @@ def test_a_stream_of_another_api_has_it_whole() -> None:
     events = [*decoder.feed(b"".join(chat.encode_stream(replay(response)))), *decoder.finish()]
     (end,) = (event for event in events if isinstance(event, CallEnd))
     assert (end.call.name, end.call.arguments) == ("computer", response.all_calls[0].arguments)
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"type": "function_call", "call_id": "c1"},
+        {"type": "shell_call"},
+        {"type": "shell_call", "call_id": ""},
+        {"type": "shell_call", "call_id": 5},
+        {"type": "shell_call", "call_id": "c1", "environment": {"type": "container_auto"}},
+        {"type": "tool_search_call", "call_id": "c1", "execution": "server"},
+        {},
+    ],
+)
+def test_other_items_are_not_calls_of_the_client(item: dict[str, Any]) -> None:
+    assert client_call(item) is None
+
+
+def test_members_of_a_call_are_its_arguments() -> None:
+    check = {"id": "k1", "code": "malicious_instructions"}
+    call = client_call(
+        {"type": "computer_call", "call_id": "c1", "action": {"type": "wait"}, "pending_safety_checks": [check]}
+    )
+    assert call is not None
+    assert call.arguments == {"action": {"type": "wait"}, "pending_safety_checks": [check]}
+    request = {"type": "mcp_approval_request", "id": "m1", "server_label": "s", "name": "f", "arguments": '{"a": 1}'}
+    approval = client_call(request)
+    assert approval is not None
+    assert approval.arguments == {"server_label": "s", "name": "f", "arguments": {"a": 1}}
+
+
+@pytest.mark.parametrize(
+    ("type", "result", "members"),
+    [
+        ("mcp_approval_request", ToolResult("1", "", error="No."), {"approve": False, "reason": "No."}),
+        ("mcp_approval_request", ToolResult("1", "", "yes"), {"approve": False}),
+        ("mcp_approval_request", ToolResult("1", "", True), {"approve": True}),
+        (
+            "tool_search_call",
+            ToolResult("1", "", [{"name": "f"}]),
+            {"execution": "client", "status": "completed", "tools": [{"name": "f"}]},
+        ),
+        (
+            "tool_search_call",
+            ToolResult("1", "", {"name": "f"}),
+            {"execution": "client", "status": "completed", "tools": []},
+        ),
+        (
+            "tool_search_call",
+            ToolResult("1", "", error="None."),
+            {"execution": "client", "status": "incomplete", "tools": []},
+        ),
+        ("apply_patch_call", ToolResult("1", "", error="No."), {"status": "failed", "output": "No."}),
+    ],
+)
+def test_a_result_has_the_members_of_its_kind(type: str, result: ToolResult, members: dict[str, Any]) -> None:
+    assert CLIENT_CALLS[type].write(result) == members
