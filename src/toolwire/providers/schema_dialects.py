@@ -278,9 +278,11 @@ def _allow_null(schema: dict[str, Any]) -> None:
     elif isinstance(kinds, list) and "null" not in kinds:
         schema["type"] = [*kinds, "null"]
     elif isinstance(schema.get("anyOf"), list):
-        schema["anyOf"] = [*schema["anyOf"], {"type": "null"}]
+        schema["anyOf"] = [*(option for option in schema["anyOf"] if option != {"type": "null"}), {"type": "null"}]
     elif "$ref" in schema:
         schema["anyOf"] = [{"$ref": schema.pop("$ref")}, {"type": "null"}]
+    if "const" in schema and "enum" not in schema:
+        schema["enum"] = [schema.pop("const")]
     if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
         schema["enum"] = [*schema["enum"], None]
     schema.pop("default", None)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from toolwire import DefinitionError, Message, Notes, TextPart, ToolDefinition, get_api
-from toolwire.providers.schema_dialects import JSON_SCHEMA, OPENAPI, PLAIN_ROOT, STRICT, Dialect, lower
+from toolwire.providers.schema_dialects import JSON_SCHEMA, OPENAPI, PLAIN_ROOT, SEALED, STRICT, Dialect, lower
 
 
 def lowered(schema: dict[str, Any], dialect: Dialect) -> tuple[dict[str, Any], Notes]:
@@ -145,3 +145,117 @@ def test_recursive_schema_behind_alternatives_is_cut(again: dict[str, Any], dial
         assert nested["value"] == {"type": "integer"}
         assert nested["next"]["type"] == "object"
         assert "$ref" not in str(translated)
+
+
+def argument(schema: Any, dialect: Dialect) -> tuple[Any, list[str]]:
+    """Return the schema of one required argument in a dialect, and the notes."""
+    notes = Notes()
+    parameters = {"type": "object", "properties": {"a": schema}, "required": ["a"]}
+    return lower(ToolDefinition("f", "", parameters), dialect, notes)["properties"]["a"], [str(note) for note in notes]
+
+
+TAKEN: dict[str, tuple[Dialect, dict[str, Any]]] = {
+    "openapi": (
+        OPENAPI,
+        {
+            **{"title": "T", "description": "D", "example": 1, "default": 1, "minimum": 1, "maximum": 9},
+            **{"minItems": 1, "maxItems": 9, "minLength": 1, "maxLength": 9, "minProperties": 1, "maxProperties": 9},
+            **{"pattern": "x", "format": "int32", "nullable": True, "propertyOrdering": ["b"], "enum": ["x"]},
+        },
+    ),
+    "strict": (
+        STRICT,
+        {
+            **{"title": "T", "description": "D", "enum": [1], "const": 1, "pattern": "x", "multipleOf": 2},
+            **{"minimum": 1, "maximum": 9, "exclusiveMinimum": 1, "exclusiveMaximum": 9, "minItems": 1, "maxItems": 9},
+        },
+    ),
+    "sealed": (SEALED, {"title": "T", "description": "D", "enum": [1], "const": 1, "default": 1}),
+}
+LEFT_OUT = {
+    "openapi": {"multipleOf": 2, "exclusiveMinimum": 1, "uniqueItems": True, "not": {}},
+    "strict": {"minLength": 1, "maxLength": 9, "uniqueItems": True, "minProperties": 1},
+    "sealed": {"minimum": 1, "pattern": "x", "maxItems": 9, "multipleOf": 2},
+}
+FORMATS = {
+    "strict": ("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"),
+    "sealed": ("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"),
+}
+
+
+@pytest.mark.parametrize(("name", "key"), [(name, key) for name, (_, members) in TAKEN.items() for key in members])
+def test_a_keyword_that_a_dialect_takes_stays(name: str, key: str) -> None:
+    dialect, members = TAKEN[name]
+    schema = {"type": "string", key: members[key]}
+    assert argument(schema, dialect) == (schema, [])
+
+
+@pytest.mark.parametrize(("name", "key"), [(name, key) for name, members in LEFT_OUT.items() for key in members])
+def test_a_keyword_that_a_dialect_does_not_take_is_noted(name: str, key: str) -> None:
+    dialect = TAKEN[name][0]
+    schema, notes = argument({"type": "string", key: LEFT_OUT[name][key]}, dialect)
+    assert schema == {"type": "string"}
+    assert notes == [f"dropped f/properties/a/{key}: {key!r} is not taken ({dialect.name})"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_formats_that_a_dialect_takes_stay(name: str) -> None:
+    dialect = TAKEN[name][0]
+    for form in FORMATS[name]:
+        assert argument({"type": "string", "format": form}, dialect) == ({"type": "string", "format": form}, [])
+    schema, notes = argument({"type": "string", "format": "iri"}, dialect)
+    assert (schema, notes) == (
+        {"type": "string"},
+        [f"dropped f/properties/a/format: the format 'iri' is not taken ({dialect.name})"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("schema", "optional"),
+    [
+        ({"type": "string"}, {"type": ["string", "null"]}),
+        ({"type": ["string", "integer"]}, {"type": ["string", "integer", "null"]}),
+        ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
+        ({"type": "null"}, {"type": "null"}),
+        ({"anyOf": [{"type": "string"}]}, {"anyOf": [{"type": "string"}, {"type": "null"}]}),
+        (
+            {"anyOf": [{"type": "null"}, {"type": "string"}]},
+            {"anyOf": [{"type": "string"}, {"type": "null"}]},
+        ),
+        ({"$ref": "#/$defs/x"}, {"anyOf": [{"$ref": "#/$defs/x"}, {"type": "null"}]}),
+        ({"type": "string", "enum": ["x"]}, {"type": ["string", "null"], "enum": ["x", None]}),
+        ({"type": "string", "const": "x"}, {"type": ["string", "null"], "enum": ["x", None]}),
+        ({"const": "x"}, {"enum": ["x", None]}),
+    ],
+)
+def test_an_optional_argument_may_be_null_in_strict_mode(schema: Any, optional: Any) -> None:
+    parameters = {"type": "object", "properties": {"a": schema}, "$defs": {"x": {"type": "string"}}}
+    result = lower(ToolDefinition("f", "", parameters), STRICT, Notes())
+    assert (result["properties"]["a"], result["required"]) == (optional, ["a"])
+
+
+def test_parts_of_one_schema_are_merged() -> None:
+    parts = [
+        True,
+        {"type": "object", "required": ["x"], "properties": {"x": {"type": "string"}}},
+        {"required": ["x", "y"], "properties": {"y": {"type": "string"}}},
+    ]
+    schema, notes = argument({"allOf": parts, "required": ["z"], "properties": {"z": {"type": "integer"}}}, OPENAPI)
+    assert schema["required"] == ["z", "x", "y"]
+    assert set(schema["properties"]) == {"x", "y", "z"}
+    assert notes == ["changed f/properties/a: 'allOf' becomes one schema (the OpenAPI subset)"]
+    inner = [{"allOf": [{"minLength": 1}]}, {"allOf": [{"maxLength": 9}]}]
+    assert argument({"type": "string", "allOf": inner}, OPENAPI)[0] == {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 9,
+    }
+
+
+@pytest.mark.parametrize("dialect", [OPENAPI, STRICT])
+def test_a_schema_without_values_is_noted(dialect: Dialect) -> None:
+    assert argument(False, dialect) == (
+        {},
+        [f"dropped f/properties/a: a schema that allows no value is left out ({dialect.name})"],
+    )
+    assert argument(True, dialect) == ({}, [])
