@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from toolwire import ChatRequest, Message, Notes, get_api
+from toolwire import ChatRequest, CitationPart, CitedSource, Message, Notes, OpaquePart, TextPart, get_api
+from toolwire.messages import Part
+from toolwire.providers.server_tools import SERVER_TOOLS, is_from_server_tool
 
 LOCATION = {"type": "approximate", "city": "Paris"}
 DOMAINS = ["example.com"]
@@ -95,3 +97,67 @@ def test_options_that_are_no_object_are_left_out_with_a_note(api: str, tool: dic
     body = get_api("cohere").encode_request(request, notes=notes)
     assert "tools" not in body
     assert [note.kind for note in notes] == ["dropped"]
+
+
+ANTHROPIC_TYPES = {
+    "web_search": "web_search_20250305",
+    "code_execution": "code_execution_20250825",
+    "web_fetch": "web_fetch_20250910",
+}
+
+
+@pytest.mark.parametrize(("kind", "type"), ANTHROPIC_TYPES.items())
+def test_tools_of_anthropic_have_a_type_with_a_date(kind: str, type: str) -> None:
+    tools = SERVER_TOOLS["anthropic_messages"]
+    read = tools.read({"type": type, "name": kind, "max_uses": 3, "allowed_domains": ["a.example"]})
+    assert read is not None
+    assert (read.kind, read.options, read.others) == (kind, {"allowed_domains": ["a.example"]}, ("max_uses",))
+    written = {"type": type, "name": kind, "allowed_domains": ["a.example"]}
+    assert tools.write(read, ChatRequest()) == written
+    assert tools.read({"type": "bash_20250124", "name": "bash"}) is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "is_read"),
+    [
+        ({"type": "openrouter:web_search"}, True),
+        ({"type": "openrouter:web_search", "parameters": {"max_results": 3}}, True),
+        ({"type": "openrouter:web_search", "parameters": [3]}, False),
+        ({"type": "openrouter:datetime"}, False),
+        ({}, False),
+    ],
+)
+def test_the_search_of_openrouter_is_read(tool: dict[str, Any], is_read: bool) -> None:
+    read = SERVER_TOOLS["openai_chat"].read(tool)
+    assert (read is not None) is is_read
+    assert read is None or read.kind == "web_search"
+
+
+PAGE, BOOK = CitedSource("https://example.org"), CitedSource("", "A book")
+
+
+def members(**values: Any) -> OpaquePart:
+    return OpaquePart({"answer": {"choices.0.message": values}}, "openai_chat")
+
+
+@pytest.mark.parametrize(
+    ("part", "is_from_tool"),
+    [
+        (CitationPart((PAGE,)), True),
+        (CitationPart((BOOK, PAGE)), True),
+        (CitationPart((BOOK,)), False),
+        (CitationPart(()), False),
+        (OpaquePart({"type": "web_search_call"}, "openai_responses"), True),
+        (OpaquePart({"type": "a_tool_of_tomorrow"}, "openai_responses"), True),
+        (OpaquePart({"executableCode": {"code": "1"}}, "gemini"), True),
+        (OpaquePart({"type": "compaction"}, "openai_responses"), False),
+        (OpaquePart({"type": "image_generation_call"}, "openai_responses"), False),
+        (OpaquePart({"inlineData": {"data": ""}}, "gemini"), False),
+        *((members(**{name: [1]}), True) for name in ("annotations", "citations", "executed_tools", "search_results")),
+        (members(audio={"id": "a"}), False),
+        (members(audio={"id": "a"}, annotations=[1]), True),
+        (TextPart("https://example.org"), False),
+    ],
+)
+def test_parts_that_rest_on_a_tool_of_the_provider_are_found(part: Part, is_from_tool: bool) -> None:
+    assert is_from_server_tool(part) is is_from_tool

@@ -584,3 +584,20 @@ def test_a_setting_of_another_type_is_refused(name: str, value: Any) -> None:
 def test_headers_are_text(headers: dict[Any, Any]) -> None:
     with pytest.raises(TypeError, match="must be text, not 5"):
         RequestAdditions.of(None, None, headers)
+
+
+@pytest.mark.parametrize(
+    ("body", "name", "value"),
+    [
+        ({"stop": "a"}, "stop", ("a",)),
+        ({"stop": ["a", "b"]}, "stop", ("a", "b")),
+        ({"stop": ""}, "stop", ()),
+        ({"max_completion_tokens": 1}, "max_tokens", 1),
+        ({"max_completion_tokens": 0}, "max_tokens", None),
+        ({"max_completion_tokens": True}, "max_tokens", None),
+        ({"seed": "5"}, "seed", None),
+    ],
+)
+def test_a_member_is_a_setting_only_with_a_value_that_it_can_have(body: dict[str, Any], name: str, value: Any) -> None:
+    request = get_api("openai_chat").decode_request({"messages": [], "model": "m", **body})
+    assert getattr(request, name) == value
