@@ -108,5 +108,5 @@ def test_any_object_is_asked_for_without_a_schema() -> None:
 
 @pytest.mark.parametrize(("members", "place"), [({"schema": "x"}, "schema"), ({"schema": None, "name": 5}, "name")])
 def test_a_schema_is_a_dict_with_a_name(members: Any, place: str) -> None:
-    with pytest.raises(TypeError, match=f"^{place} must be"):
+    with pytest.raises(TypeError, match=f"^{place} must be (a dict, the JSON Schema|text, not 5)"):
         OutputSchema(**members)

@@ -6,6 +6,7 @@ import pytest
 
 from toolwire import ChatRequest, CitationPart, CitedSource, Message, Notes, OpaquePart, TextPart, get_api
 from toolwire.messages import Part
+from toolwire.providers.server_compaction import is_summary
 from toolwire.providers.server_tools import SERVER_TOOLS, is_from_server_tool
 
 LOCATION = {"type": "approximate", "city": "Paris"}
@@ -161,3 +162,39 @@ def members(**values: Any) -> OpaquePart:
 )
 def test_parts_that_rest_on_a_tool_of_the_provider_are_found(part: Part, is_from_tool: bool) -> None:
     assert is_from_server_tool(part) is is_from_tool
+
+
+@pytest.mark.parametrize(
+    ("tool", "kind", "options", "others"),
+    [
+        ({"type": "code_interpreter", "container": {"type": "auto"}}, "code_execution", {}, ()),
+        ({"type": "code_interpreter", "container": "c1"}, "code_execution", {}, ("container",)),
+        ({"type": "web_search"}, "web_search", {}, ()),
+        (
+            {"type": "web_search_preview", "filters": {"allowed_domains": ["a.example"]}, "search_context_size": "low"},
+            "web_search",
+            {"allowed_domains": ["a.example"], "search_context_size": "low"},
+            (),
+        ),
+        ({"type": "web_search", "filters": {"blocked_domains": ["a.example"]}}, "web_search", {}, ("blocked_domains",)),
+    ],
+)
+def test_tools_of_openai_are_read_with_their_options(
+    tool: dict[str, Any], kind: str, options: dict[str, Any], others: tuple[str, ...]
+) -> None:
+    read = SERVER_TOOLS["openai_responses"].read(tool)
+    assert read is not None
+    assert (read.kind, read.options, read.others) == (kind, options, others)
+
+
+@pytest.mark.parametrize(
+    ("data", "summary"),
+    [
+        ({"type": "compaction", "id": "c"}, True),
+        ({"type": "reasoning"}, False),
+        ({"": "compaction"}, False),
+        ({}, False),
+    ],
+)
+def test_the_summary_of_a_server_is_found_by_its_type(data: dict[str, Any], summary: bool) -> None:
+    assert is_summary(OpaquePart(data, "openai_responses")) is summary
