@@ -20,9 +20,6 @@ _SPACE = re.compile(r"\s+")
 _WORD = re.compile(r"[\w$.+\-\\]*")
 _NAME = re.compile(r"[^\W\d][\w$.\-\\]*\Z")
 _STRING_PREFIX = re.compile(r"[rRbBfFuU]{1,2}\Z")
-# In an expression that stays text only brackets, quotes and the delimiters after it matter, and an equals sign: it
-# begins another argument, unless it is part of a comparison.
-_SPECIAL = re.compile(r"""[=!<>]=?|[][(){}'",:;]""")
 _NO_VALUE = (
     ",:=)]}<>|;`\N{HORIZONTAL ELLIPSIS}\N{FULLWIDTH COMMA}"
     "\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}\N{DOUBLE LOW-9 QUOTATION MARK}"
@@ -30,9 +27,14 @@ _NO_VALUE = (
     "\N{LEFT-POINTING DOUBLE ANGLE QUOTATION MARK}\N{RIGHT-POINTING DOUBLE ANGLE QUOTATION MARK}"
 )
 """Signs with which no value begins, and quotes that no language has: as text, a value in them would keep them."""
+_POSING = "".join(chr(ord(sign) + 0xFEE0) for sign in "\"'(),:;=[]{}")
+"""Wide forms of the signs that matter: it is not certain whether they are meant as these."""
 _BEHIND_STRING = "+%*.["
 """Signs with which an expression continues behind a string, beside words such as `in`."""
 _QUOTED = {quote: re.compile(rf"(?:[^{quote}\\]|\\.)*", re.DOTALL) for quote in "'\""}
+# In an expression that stays text only brackets, quotes and the delimiters after it matter, and an equals sign: it
+# begins another argument, unless it is part of a comparison.
+_SPECIAL = re.compile(rf"""[=!<>]=?|[][(){{}}'",:;{_POSING}]""")
 _CLOSER = {"(": ")", "[": "]", "{": "}"}
 MAX_NESTING = 64
 """Maximum levels of brackets; far below the limit on JSON values, because trees are walked recursively."""
@@ -399,6 +401,9 @@ class ExpressionScanner:
         c = match[0]
         if c in "=!<>" and match.end() == len(text) and not final:  # it may be the first half of a comparison
             return ~at
+        if c in _POSING:
+            self.error = "a sign is written in its wide form"
+            return at
         if c == "=" and not self._nesting and self._frames[-1].opener == "f(":
             self.error = "a comma is missing before an argument"
             return at

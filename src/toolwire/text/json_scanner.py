@@ -15,6 +15,8 @@ import json
 import re
 from typing import Any
 
+from toolwire.text.joined_strings import JOINED, joins_strings
+from toolwire.text.json_escapes import end_of_code_point
 from toolwire.text.json_text import FastJsonReader
 from toolwire.text.limits import MAX_DEPTH, number_over_limit
 
@@ -66,8 +68,8 @@ class JsonScanner:
     """
 
     __slots__ = (
-        "done", "doubled", "error", "fast", "fresh", "in_key", "key", "key_escaped", "limited", "out", "pending",
-        "quote", "ready", "repairing", "repairs", "run", "stack", "state", "value", "whole",
+        "done", "doubled", "error", "fast", "fresh", "has_inner_quote", "in_key", "key", "key_escaped", "limited",
+        "out", "pending", "quote", "ready", "repairing", "repairs", "run", "stack", "state", "value", "whole",
     )  # fmt: skip
 
     words = _PYTHON_WORDS
@@ -88,7 +90,7 @@ class JsonScanner:
         self.state = VALUE
         self.stack: list[set[str] | None] = []  # a set of keys for an object, None for an array
         self.pending: list[str] = []  # a comma and the white space after it, until it is known not to trail
-        self.in_key = self.key_escaped = False
+        self.in_key = self.key_escaped = self.has_inner_quote = False  # the latter in the current string
         self.key: list[str] = []
         self.run: list[str] = []  # the characters of a number or word
         self.quote = '"'
@@ -295,7 +297,7 @@ class JsonScanner:
         self._emit('"')
         self.quote = quote
         self.state = STRING
-        self.in_key = key
+        self.in_key, self.has_inner_quote = key, False
         if key:
             self.key, self.key_escaped = [], False
 
@@ -316,8 +318,8 @@ class JsonScanner:
         c = text[stop]
         if c == self.quote:
             closes = self._closes(text, stop, final)
-            if closes is None:
-                return ~stop
+            if closes is None or self.error:
+                return stop if self.error else ~stop
             if closes:
                 self.out.append('"')
                 self._string_end()
@@ -356,8 +358,16 @@ class JsonScanner:
 
     def _ends_string(self, text: str, after: int, final: bool) -> bool | None:
         """Return whether a quote ends a string, by the character `after` it and white space; None as in `_closes`."""
-        # A quote that ends a string is followed by a comma, a colon or a bracket. Any other one was not escaped.
-        return text[after] in _AFTER_STRING or not self._repair("inner_quote", "")
+        # A quote that ends a string is followed by a comma, a colon or a bracket. Any other one was not escaped, except
+        # the first one if it is before an operator: there the string has ended.
+        if text[after] in _AFTER_STRING:
+            return True
+        joins = False if self.has_inner_quote else joins_strings(text, after, final)
+        if joins is not False:
+            self.error = JOINED if joins else ""
+            return joins
+        self.has_inner_quote = True
+        return not self._repair("inner_quote", "")
 
     inner_quotes = '"'  # the quotes that a model may have forgotten to escape
     blanks = _SPACE
@@ -373,8 +383,7 @@ class JsonScanner:
         self._key_end(json.loads(f'"{text}"') if self.key_escaped else text)
 
     def _start_bare_key(self) -> None:
-        self.run = []
-        self.state = BARE_KEY
+        self.run, self.state = [], BARE_KEY
 
     def _bare_key(self, text: str, pos: int) -> int:
         """Scan a key without quotes, for dialects that have them."""
@@ -428,22 +437,13 @@ class JsonScanner:
         return pos
 
     def _unicode(self, text: str, pos: int, final: bool) -> int:
-        unit = int(text[pos + 2 : pos + 6], 16)
-        if not 0xD800 <= unit <= 0xDFFF:
-            self._emit_string(text[pos : pos + 6])
-            return pos + 6
-        # A high surrogate is valid only with the low one that follows it. A lone half has no UTF-8 form, so arguments
-        # with one could be neither stored nor sent.
-        rest = text[pos + 6 : pos + 12]
-        if unit < 0xDC00:
-            if len(rest) < 6 and not final and "\\u"[: len(rest)] == rest[:2]:
-                return -1
-            if re.fullmatch(r"\\u[dD][c-fC-F][0-9a-fA-F]{2}", rest):
-                self._emit_string(text[pos : pos + 12])
-                return pos + 12
-        self.limited = True
-        self.error = "half of a surrogate pair is alone"
-        return pos
+        stop = end_of_code_point(text, pos, final)
+        if stop > pos:
+            self._emit_string(text[pos:stop])
+        elif stop == pos:
+            self.limited = True
+            self.error = "half of a surrogate pair is alone"
+        return stop
 
     def _scalar(self, text: str, pos: int) -> int:
         match = _NUMBER_RUN.match(text, pos)

@@ -236,3 +236,31 @@ def test_a_cut_expression_is_neither_read_nor_refused() -> None:
         value, error, _ = scan(text[:cut])
         assert value is None or value == Source("f", is_name=True)
         assert not error
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(a\uff1d'b')",
+        "f(a='b'\uff0cc='d')",
+        "f(a=\u4f60\u597d\uff0c\u4e16\u754c)",
+        "f(a=b\uff081\uff09)",
+        "f(a=b c\uff1ad)",
+        "f(a=b + c \uff02d\uff02)",
+    ],
+)
+def test_an_expression_has_no_wide_form_of_a_sign(text: str) -> None:
+    at = next(at for at, character in enumerate(text) if character >= "\uff00")
+    for size in (0, 1, 2):
+        value, error, stop = scan(text, size)
+        assert (value, stop <= at, bool(error)) == (None, True, True)
+
+
+def test_text_and_strings_may_have_other_wide_signs() -> None:
+    assert scan("f(a=\u4f60\u597d\u3001\u4e16)")[0].keywords["a"].text == "\u4f60\u597d\u3001\u4e16"
+    assert scan("f(a='b\uff0cc\uff1dd')")[0].keywords == {"a": "b\uff0cc\uff1dd"}
+
+
+def test_an_operation_inside_a_list_of_strings_is_no_string() -> None:
+    assert scan('f(a=["b" + "c"])')[1] == "an expression is in the place of a string"
+    assert scan("f(a='b' + 'c')")[0].keywords["a"].text == "'b' + 'c'"

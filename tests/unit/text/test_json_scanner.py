@@ -138,3 +138,38 @@ def test_pieces_inside_a_string_that_are_passed_on(piece: str, is_passed_on: boo
     scanner = JsonScanner()
     scanner.scan('"text', 0, False)
     assert (scanner.quick(piece) is None or scanner.is_plain(piece)) is is_passed_on
+
+
+@pytest.mark.parametrize("operator", ["+", " + ", "%", "*", " & ", ".", " || ", "||", "+\n"])
+def test_an_expression_of_two_strings_is_not_read_as_one_string(operator: str) -> None:
+    for text in (f'{{"a": "b"{operator}"c"}}', f'["b"{operator}"c", "d"]', f'{{"a": "b"{operator}\'c\'}}'):
+        for size in (1, 2, len(text)):
+            scanner = JsonScanner()
+            position = 0
+            fed = ""
+            for at in range(0, len(text), size):
+                fed += text[at : at + size]
+                position = scanner.scan(fed, position, at + size >= len(text))
+            assert scanner.error == "an expression is in the place of a string"
+            assert text[position] == '"'
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ('{"a": "find "b" + "c" here"}', 'find "b" + "c" here'),
+        ('{"a": "5" - 6" pipe"}', '5" - 6" pipe'),
+        ('{"a": "b" + c"}', 'b" + c'),
+        ('{"a": "b"c" + "d"}', 'b"c" + "d'),
+    ],
+)
+def test_other_inner_quotes_are_part_of_the_string(text: str, value: str) -> None:
+    scanner = JsonScanner()
+    scanner.scan(text, 0, True)
+    assert (json.loads("".join(scanner.ready)), scanner.repairs) == ({"a": value}, ["inner_quote"])
+
+
+def test_each_string_is_looked_at_for_itself() -> None:
+    scanner = JsonScanner()
+    scanner.scan('{"a": "b "c" d", "e": "f" + "g"}', 0, True)
+    assert scanner.error == "an expression is in the place of a string"
