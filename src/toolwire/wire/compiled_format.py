@@ -17,7 +17,7 @@ from toolwire.wire.lookahead import Lookahead, known_tags, next_character
 from toolwire.wire.marker_sets import MarkerSet, marker_set
 from toolwire.wire.node_markers import ANY_TAG, TEXT, Markers, first, first_of, leaves
 from toolwire.wire.quotation_markers import quotation_markers, quoting_tags
-from toolwire.wire.quotations import MORE_THAN_MENTIONED
+from toolwire.wire.quotations import BEGINS_LINE, BLOCK_QUOTE, MORE_THAN_MENTIONED
 from toolwire.wire.raw_values import HeaderPattern, ValueEnd
 from toolwire.wire.result_tags import QUOTING_BRACKETS, QUOTING_MARKERS, ResultTags
 from toolwire.wire.syntax import (
@@ -332,6 +332,7 @@ class CompiledFormat:
         first letter of a known tool's name. The tags of tools and results begin with `<`, like every other.
         """
         lookahead: dict[str, Lookahead] = dict.fromkeys((*self._tags, *QUOTING_BRACKETS), MORE_THAN_MENTIONED)
+        lookahead[BLOCK_QUOTE] = BEGINS_LINE
         lookahead |= dict.fromkeys(HEADS_OF_TURNS, ResultTags())
         lookahead[ANY_TAG] = ResultTags(known_tags(tuple(names)) if ANY_TAG in self.blocks else None)
         if not self.format.markers:

@@ -10,10 +10,13 @@ from toolwire.wire.content_markers import FENCES, ContentMarkers
 from toolwire.wire.leaf_scanners import Leaf
 from toolwire.wire.lookahead import Lookahead
 from toolwire.wire.node_markers import ANY_TAG
-from toolwire.wire.quotations import BRACKETS, Quotation, quotation
+from toolwire.wire.quotations import BLOCK_QUOTE, BRACKETS, MAX_INDENT, Quotation, quotation
 from toolwire.wire.result_tags import QUOTING_MARKERS, ResultTags, quoted_result
 
 _BLANK = re.compile(r"\s*")
+_ENOUGH = MAX_INDENT + 1
+"""Number of characters that decide whether a line begins."""
+_LINE_BEGINS = re.compile(rf"\n[ \t]{{0,{MAX_INDENT}}}\Z")
 
 
 class ContentScanner(Leaf):
@@ -37,7 +40,7 @@ class ContentScanner(Leaf):
     """
 
     __slots__ = (
-        "_closing_fence", "_content", "_fences", "_last", "_lookahead", "_marker_set", "_quotation", "_quotes",
+        "_before", "_closing_fence", "_content", "_fences",  "_lookahead", "_marker_set", "_quotation", "_quotes",
         "_span", "_stopped", "_trail", "_wrap", "answering", "at_reasoning_start", "blank", "emit", "reasoning",
     )  # fmt: skip
 
@@ -63,7 +66,7 @@ class ContentScanner(Leaf):
         self.at_reasoning_start = reasoning  # nothing but white space was read since the reasoning began
         self._span = ""
         self._stopped = False
-        self._last = "\n"
+        self._before = "\n"  # the last piece, with those before it if it is white space
         self._trail: list[tuple[str, bool]] = []
         self._quotation: Quotation | None = None
         self._closing_fence = ""
@@ -85,7 +88,22 @@ class ContentScanner(Leaf):
     @property
     def at_line_start(self) -> bool:
         """True if a line begins here."""
-        return self._last == "\n"
+        return self._before[-1:] == "\n"
+
+    @property
+    def _last(self) -> str:
+        """The last character before this place; "" right behind a block."""
+        return self._before[-1:]
+
+    @property
+    def _begins_line(self) -> bool:
+        """True if nothing but a few blanks is before this place in its line."""
+        return _LINE_BEGINS.search(self._before) is not None
+
+    def _end_with(self, text: str) -> None:
+        """Take the text that was read last, for what comes behind it."""
+        # Any other piece says enough, and this is done for each piece.
+        self._before = (self._before + text)[-_ENOUGH:] if text.isspace() else text
 
     def pass_on(self, text: str) -> None:
         """Take a piece in which no marker begins."""
@@ -93,14 +111,14 @@ class ContentScanner(Leaf):
 
     def plain_event(self, text: str) -> Event:
         """Take such a piece; return its event and do not emit it."""
-        self._last = text[-1]
+        self._end_with(text)
         return self._wrap(text)
 
     def resume(self) -> None:
         """Continue after a block, which is not a line start."""
         self.done = False
         self.value = None
-        self._last = ""
+        self._before = ""
         self._choose()
 
     def use_markers(self, content: ContentMarkers, lookahead: Mapping[str, Lookahead]) -> None:
@@ -113,7 +131,7 @@ class ContentScanner(Leaf):
     def leave_reasoning(self) -> None:
         """End the reasoning at a block's opener."""
         self.reasoning = self.at_reasoning_start = False
-        self._last = "\n"  # content begins here, on a line of its own
+        self._before = "\n"  # content begins here, on a line of its own
         self._wrap = ContentDelta
         self._choose()
 
@@ -147,7 +165,7 @@ class ContentScanner(Leaf):
             self._read_quotation(text, 0, True)
 
     def _text(self, text: str) -> None:
-        self._last = text[-1]
+        self._end_with(text)
         if (self.blank or self.at_reasoning_start) and not text.isspace():
             self.at_reasoning_start = False
             self.blank = self.blank and self.reasoning
@@ -294,7 +312,9 @@ class ContentScanner(Leaf):
             # Read as an opener, it would hide all calls up to the next fence.
             self._closing_fence = ""
             return False
-        if self._last != "\n" and marker in FENCES:
+        if marker in FENCES and self._last != "\n":
+            return False
+        if marker == BLOCK_QUOTE and not self._begins_line:
             return False
         self._quote(marker)
         return True

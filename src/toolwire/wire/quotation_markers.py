@@ -9,6 +9,7 @@ from itertools import chain
 from toolwire.wire.content_markers import FENCES
 from toolwire.wire.leaf_scanners import CDATA, CDATA_CLOSE
 from toolwire.wire.node_markers import Markers, first, leaves, sequences
+from toolwire.wire.quotations import BLOCK_QUOTE
 from toolwire.wire.result_tags import result_name
 from toolwire.wire.syntax import (
     Args,
@@ -30,7 +31,7 @@ _TAG_OF_RESULT = re.compile(
 
 
 def quotation_markers(format: WireFormat, openers: Markers, anywhere: Markers) -> dict[str, Markers]:
-    """Return, by opener of text that only shows calls, the markers that close it; none for fences and brackets.
+    """Return, by opener of text that only shows calls, the markers that close it; none for lines and brackets.
 
     Args:
         format: the format.
@@ -41,7 +42,7 @@ def quotation_markers(format: WireFormat, openers: Markers, anywhere: Markers) -
     quotes: dict[str, Markers] = {}
     if format.fences:
         brackets = frozenset("{(" if any(map(_is_python, nodes)) else "{")
-        quotes |= dict.fromkeys(brackets.difference(anywhere).union(FENCES), frozenset[str]())
+        quotes |= dict.fromkeys(brackets.difference(anywhere).union(FENCES, {BLOCK_QUOTE}), frozenset[str]())
     if any(map(_has_cdata, nodes)):
         quotes[CDATA] = frozenset({CDATA_CLOSE})
     return quotes | {opener: closers for opener, closers in quoting_tags(format).items() if opener not in openers}

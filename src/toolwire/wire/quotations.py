@@ -1,4 +1,4 @@
-"""Text outside blocks that shows calls and makes none: code fences, results, and values of calls that are damaged.
+"""Text outside blocks that shows calls and makes none: code fences, block quotes, results, values of damaged calls.
 
 If the markup of a call is damaged, its text is content, and a call that one of its values quotes would run. So the
 values still count as values where their own markup shows them: a CDATA section, a parameter between its tags, a
@@ -14,6 +14,10 @@ from collections.abc import Mapping
 from toolwire.wire.marker_sets import MarkerSet
 from toolwire.wire.text_buffer import TextBuffer
 
+BLOCK_QUOTE = ">"
+"""The sign before each line of a block quote of Markdown."""
+MAX_INDENT = 12
+"""Maximum number of blanks before that sign."""
 BRACKETS = frozenset("{(")
 """Openers of an object of JSON, and of the arguments of a call in Python."""
 _BLANK = re.compile(r"\s*")
@@ -125,6 +129,18 @@ class CodeFence(Quotation):
         """See the base class; the closing run may end the text, without the newline that would have ended the fence."""
         closed = self._place in (_TAIL, _LINE) and self._run >= self._count
         return "" if closed or self._place == _INLINE else super().unclosed()
+
+
+class QuotedLine(Quotation):
+    """One line of a block quote, with its end."""
+
+    __slots__ = ()
+
+    def read(self, text: str, pos: int, final: bool) -> int:
+        """See the base class."""
+        newline = text.find("\n", pos)
+        self.over = newline >= 0
+        return newline + 1 if self.over else len(text)
 
 
 class Enclosed(Quotation):
@@ -308,7 +324,25 @@ def quotation(marker: str, closers: Mapping[str, MarkerSet], markers: MarkerSet)
     """
     if marker in BRACKETS:
         return Bracketed(marker, markers)
+    if marker == BLOCK_QUOTE:
+        return QuotedLine()
     return Enclosed(marker, closers[marker]) if marker in closers else CodeFence(marker[0])
+
+
+class BeginsLine:
+    """A sign does not count where something else than blanks is right before it; the scanner knows the rest."""
+
+    def opens(self, text: str, start: int, stop: int, *, final: bool, blank: bool, before: str) -> bool | None:
+        """Look at the characters before the sign."""
+        line = text[max(0, start - MAX_INDENT) : start].rstrip(" \t")
+        return not line or line[-1] == "\n"
+
+    def is_prefix(self, text: str) -> bool:
+        """Return False: the next piece decides."""
+        return False
+
+
+BEGINS_LINE = BeginsLine()
 
 
 class MoreThanMentioned:

@@ -47,7 +47,7 @@ def params(value: Value) -> Node:
     ("node", "brackets"), [(JsonCall(), "{"), (PyCalls(), "{("), (Call((Name(), KeywordArgs())), "{(")]
 )
 def test_fences_and_strings_in_brackets_quote_unless_the_format_leaves_them(node: Node, brackets: str) -> None:
-    fences = dict.fromkeys(("```", "~~~"), frozenset[str]())
+    fences = dict.fromkeys(("```", "~~~", ">"), frozenset[str]())
     assert quotation_markers(wire(node), frozenset(), frozenset()) == fences | dict.fromkeys(brackets, frozenset())
     other = dict.fromkeys(brackets.replace("{", ""), frozenset[str]())
     assert quotation_markers(wire(node), frozenset("{"), frozenset("{")) == fences | other
