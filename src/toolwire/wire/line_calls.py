@@ -4,13 +4,19 @@
     arguments:
       city: Paris
 
+    get_weather:
+      city: Paris
+
     /get_weather city=Paris
+    /get_weather Paris
+    get_weather[Paris]
 
 Notes and instructions for people have the same form, so a call is not certain even where nothing else is written.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from toolwire.wire.dialects import ARGUMENT_KEYS, COMMENT_KEYS, IDENTITY_KEYS, NAME_KEYS, folded_key
@@ -22,27 +28,45 @@ _BULLETS = " \t-*"
 _PROMPTS = " \t\r`$>-*"
 """Characters around a command: of inline code, of a shell's prompt, of a quotation, of a list."""
 
+_OF_WORDS = re.compile(
+    r"""[ \t\r`$>*-]{0,9}(?:[A-Za-z]{1,20}(?:[ ]\d{1,3})?:[ \t]{1,9})?[*`]{0,3}(?:
+      [/!](?P<command>[\w.-]{1,255})(?:[ \t]+(?![<\[({:|=\u2013\u2014-])(?P<words>\S.*))?
+    | (?P<name>[^\W\d][\w.-]{0,255})(?:\[(?!\d+\])[^\[\]]+\]|[ \t]+(?:"[^"]+"|'[^']+'))
+    | \[{1,2}(?P<bracketed>[^\W\d][\w.-]{0,255})(?::[ \t]*[^\[\]]+|[ \t]+["'][^\[\]]+)\]{1,2}
+    )[ \t\r`*]*\Z""",
+    re.VERBOSE,
+)
+"""A line that is nothing but a tool's name and words: a command, `f[words]`, `f "words"` or `[f: words]`."""
+_BEFORE_MESSAGE = ("```", "~~~", "---")
+"""Beginnings of lines that are no part of a message: code fences, and the line before a document of YAML."""
+_ALONE = re.compile(r"[^\W\d][\w.-]{0,255}")
+_SIGNS_OF_WORDS = frozenset("/![\"'")
+
 
 def calls_in_lines(text: str, tools: KnownTools) -> Iterator[tuple[int, int]]:
     """Yield the places of such calls to known tools, in order."""
     lines = text.split("\n")
     position = behind = 0
+    begins = True
     for at, line in enumerate(lines):
         if at >= behind:
             number = 0
-            if ":" in line:  # pragma: no mutate - only to be faster
-                number = _lines_of_mapping(lines, at, tools)
+            if ":" in line or ":" in lines[min(at + 1, len(lines) - 1)]:  # pragma: no mutate - only to be faster
+                number = _lines_of_mapping(lines, at, tools, begins=begins)
             if not number and ("=" in line or "--" in line):  # pragma: no mutate - only to be faster
                 number = int(_is_command(line, tools))
+            if not number and not _SIGNS_OF_WORDS.isdisjoint(line):  # pragma: no mutate - only to be faster
+                number = int(_is_call_of_words(line, tools))
             if number:
                 yield position, position + len("\n".join(lines[at : at + number]))
                 behind = at + number
+        begins = begins and (not line.strip() or line.startswith(_BEFORE_MESSAGE))
         position += len(line) + 1
 
 
-def _lines_of_mapping(lines: Sequence[str], start: int, tools: KnownTools) -> int:
+def _lines_of_mapping(lines: Sequence[str], start: int, tools: KnownTools, *, begins: bool) -> int:
     """Return the number of lines of a mapping from this line on that names a tool and its arguments, or 0."""
-    tool = _named_tool(lines[start], tools)
+    tool = _named_tool(lines[start], tools, begins=begins)
     if not tool:
         return 0
     at = start + 1
@@ -52,7 +76,7 @@ def _lines_of_mapping(lines: Sequence[str], start: int, tools: KnownTools) -> in
         if _member(lines[at])[1]:
             return at + 1 - start
         at += 1
-    if at == len(lines) or _member(lines[at])[0] not in tools.properties(tool):
+    if at == len(lines) or not _is_parameter(_member(lines[at])[0], tool, tools):
         return 0
     indent = _indent(lines[at])
     at += 1
@@ -61,10 +85,21 @@ def _lines_of_mapping(lines: Sequence[str], start: int, tools: KnownTools) -> in
     return at - start
 
 
-def _named_tool(line: str, tools: KnownTools) -> str:
-    """Return the known tool that a line such as `- name: "get_weather"` names, or ""."""
+def _named_tool(line: str, tools: KnownTools, *, begins: bool) -> str:
+    """Return the known tool that a line such as `- name: "get_weather"`, `get_weather:` or `get_weather` names, or "".
+
+    The latter two are headings too, so they count only where the message begins with them.
+    """
     label, value = _member(line)
+    if not value:
+        name = label or line.strip(_PROMPTS)
+        return tools.names.resolve(name) if begins and _ALONE.fullmatch(name) else ""
     return tools.names.resolve(value.strip(_QUOTES)) if folded_key(label.lstrip(_BULLETS)) in NAME_KEYS else ""
+
+
+def _is_parameter(label: str, tool: str, tools: KnownTools) -> bool:
+    """Return whether a label in a line is a parameter of the tool, in any case."""
+    return label.lower() in map(str.lower, tools.properties(tool))
 
 
 def _member(line: str) -> tuple[str, str]:
@@ -89,3 +124,13 @@ def _is_command(line: str, tools: KnownTools) -> bool:
         return False
     tool = tools.names.resolve(name.removeprefix("/").removesuffix(":"))
     return bool(tool) and key in tools.properties(tool)
+
+
+def _is_call_of_words(line: str, tools: KnownTools) -> bool:
+    """Return whether a line is a tool's name and words without the name of a parameter, such as `/f words`."""
+    match = _OF_WORDS.match(line)
+    if match is None:
+        return False
+    tool = tools.names.resolve(match["command"] or match["name"] or match["bracketed"])
+    has_words = not match["command"] or bool(match["words"])
+    return bool(tool) and bool(tools.properties(tool)) == has_words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
@@ -15,6 +16,7 @@ from toolwire.tools import ToolDefinition, definitions
 from toolwire.wire.syntax import WireFormat
 from toolwire.wire.tool_names import ToolNames
 
+_WORD = re.compile(r"[^\W_]+")
 _MAX_PREPARED = 64  # pragma: no mutate - any number keeps the memory bounded
 _MAX_EXAMPLES = 64  # pragma: no mutate - as above
 
@@ -45,6 +47,16 @@ class KnownTools:
         """The names of all parameters of all tools."""
         names = (tool.shape.property_names for tool in self.definitions.values())
         return frozenset().union(*names)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        """The longest word in each of their names, folded."""
+        return frozenset(max(_WORD.findall(name.casefold()), key=len, default="") for name in self.definitions)
+
+    def may_be_named_in(self, text: str) -> bool:
+        """Return False if a text certainly names none of them, in any spelling."""
+        folded = text.casefold()
+        return any(word in folded for word in self._words)
 
     def example(self, wire: WireFormat, tool: ToolDefinition, write: Callable[[], str]) -> str:
         """Return the example of a call to one of them in a format, which `write` writes the first time."""

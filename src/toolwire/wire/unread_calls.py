@@ -33,6 +33,7 @@ from toolwire.wire.line_calls import calls_in_lines
 from toolwire.wire.marker_sets import MarkerSet, marker_set
 from toolwire.wire.message_reader import MessageReader
 from toolwire.wire.named_elements import NamedElements, places_of_elements
+from toolwire.wire.plain_view import is_gloss, may_be_disguised, plain_view
 from toolwire.wire.prepared_tools import KnownTools
 from toolwire.wire.syntax import WireFormat
 
@@ -64,7 +65,8 @@ _OPENING_TAG = re.compile(rf"<({_TAG_NAME})", re.ASCII)
 _TAG_WITH_ATTRIBUTES = re.compile(r"<[\w:-]{1,60}(\s[^<>]{0,400})>")
 _ATTRIBUTE = re.compile(r"""\s([\w.-]{1,255})=(?:"([^"]{0,400})"|'([^']{0,400})')""")
 _SIGN = re.compile(r"[\[{(<:=]|--")
-"""Signs of which every call has one."""
+"""Signs of which every call has one, unless its markup is disguised or it is a command."""
+_MAY_BE_COMMAND = re.compile(r"[/!\"']")
 _BRACKET = re.compile(r"[\[{(<]|Action:")
 """Signs of which every call has one that is not in lines; most prose has none."""
 _HEADING = re.compile(r"^[ \t]*Action:", re.MULTILINE)
@@ -210,7 +212,24 @@ class _Unread:
 
 
 def _unread_calls(text: str, options: ReadOptions, tools: KnownTools) -> list[_Unread]:
-    """Return the calls in a text and the elements named after tools that should have been calls, in order."""
+    """Return the calls in a text and the elements named after tools that should have been calls, in order.
+
+    Calls whose markup is disguised are among them.
+    """
+    unread = _undisguised(text, options, tools)
+    view = plain_view(text)
+    if view is None or not tools.may_be_named_in(view.text):
+        return unread
+    spans = Spans((place.start, place.end) for place in unread)
+    for place in _undisguised(view.text, options, tools):
+        start, end = view.start(place.start), view.end(place.end)
+        if not spans.overlap(start, end) and not is_gloss(text[start:end]):
+            unread.append(_Unread(start, end, "", place.is_meant))
+    return sorted(unread, key=lambda place: place.start)
+
+
+def _undisguised(text: str, options: ReadOptions, tools: KnownTools) -> list[_Unread]:
+    """Return those of them whose markup is written as it has to be."""
     places = [(start, end, "") for start, end in islice(calls_in_lines(text, tools), _MOST)]
     unread: list[_Unread] = []
     if _BRACKET.search(text):  # pragma: no mutate - only to be faster
@@ -382,7 +401,8 @@ class UnreadCalls:
         A message that has neither content nor calls most likely never left its reasoning, which is searched then.
         """
         message = "".join(self.fed)
-        if not _SIGN.search(message):  # pragma: no mutate - only to be faster
+        may_contain_calls = _SIGN.search(message) or may_be_disguised(message) or _MAY_BE_COMMAND.search(message)
+        if not may_contain_calls:  # pragma: no mutate - only to be faster
             return []
         unread: list[tuple[_Content, list[_Unread]]] = []
         number = 0

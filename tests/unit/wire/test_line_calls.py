@@ -168,3 +168,80 @@ def test_objects_without_an_end_are_read_in_linear_time(unit: str, monkeypatch: 
     text = "So: " + unit * 2000
     parse(text, tools=TOOLS)
     assert scanned < 20 * len(text)
+
+
+# -- a tool's name and words -------------------------------------------------------------------------------------------
+
+WORDS = [
+    {"name": "search", "parameters": {"type": "object", "properties": {"query": {"type": "string"}}}},
+    {"name": "get_weather", "parameters": {"properties": {"city": {"type": "string"}}, "required": ["city"]}},
+    {"name": "stop", "parameters": {"type": "object", "properties": {}}},
+]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("/search tea", "/search green tea from Japan", '/search "tea"', "!search tea", "/get_weather Paris", "/stop"),
+        *(
+            "$ /search tea",
+            "`/search tea`",
+            "> /search tea",
+            "Run: /search tea",
+            "Action 1: Search[tea]",
+            "/Search tea",
+        ),
+        *(
+            "search[green tea]",
+            "Search[tea]",
+            "search 'tea'",
+            'search "green tea"',
+            "[search: tea]",
+            '[[search "tea"]]',
+        ),
+        *("Action: search[tea]", "**/search tea**"),
+    ],
+)
+def test_a_line_of_a_name_and_words_is_reported(line: str) -> None:
+    for text, at in ((line, 0), (f"I look it up.\n{line}\nOne moment.", 14)):
+        response = check_chunking(text, format="auto", tools=WORDS).response
+        assert (response.tool_calls, response.content) == ((), text)
+        assert [(problem.kind, problem.position, problem.raw) for problem in response.problems] == [
+            ("call_in_prose", at, line)
+        ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(
+            "/search/tea",
+            "/search?q=tea",
+            "/find tea",
+            "/get_weather",
+            "/stop now",
+            "GET /search tea",
+            "See /search tea",
+        ),
+        *("/search <query>", "/search [query]", "/search - finds pages", "/search: finds pages", "/search | find"),
+        *("search[0]", "search[]", "[search results]", "[search: tea](http://a.b)", "search tea", "search: tea"),
+        *("search 'n' replace", "[stop: now]", "stop 'now'", "/usr/bin search", "and search [tea]"),
+    ],
+)
+def test_other_lines_with_its_name_are_not(line: str) -> None:
+    assert parse(f"So:\n{line}\n", format="auto", tools=WORDS).problems == ()
+
+
+@pytest.mark.parametrize(
+    "text", ["search:\n  query: tea", "search\nquery: tea\n", "```yaml\nSearch:\n  Query: tea\n```"]
+)
+def test_a_mapping_below_the_name_of_its_tool_is_reported_where_the_message_begins_with_it(text: str) -> None:
+    assert [problem.kind for problem in check_chunking(text, format="auto", tools=WORDS).response.problems] == [
+        "call_in_prose"
+    ]
+    assert parse(f"These are the tools:\n{text}", format="auto", tools=WORDS).problems == ()
+    assert parse(text.replace("uery", "uestion"), format="auto", tools=WORDS).problems == ()
+
+
+def test_a_label_may_have_another_case_than_the_parameter() -> None:
+    assert len(parse("Tool: search\nQuery: tea", format="auto", tools=WORDS).problems) == 1
