@@ -312,15 +312,14 @@ class ContentScanner(Leaf):
             # Read as an opener, it would hide all calls up to the next fence.
             self._closing_fence = ""
             return False
-        if marker in FENCES and self._last != "\n":
-            return False
-        if marker == BLOCK_QUOTE and not self._begins_line:
+        if (marker in FENCES or marker == BLOCK_QUOTE) and not self._begins_line:
             return False
         self._quote(marker)
         return True
 
     def _quote(self, marker: str) -> None:
-        self._quotation = quotation(marker, self._content.closers, self._content.prose)
+        indent = self._before[len(self._before.rstrip(" \t")) :]
+        self._quotation = quotation(marker, self._content.closers, self._content.prose, indent)
         self.quick = None
 
     def _quote_result(self, text: str, start: int = 0) -> bool:

@@ -17,11 +17,16 @@ from toolwire.wire.text_buffer import TextBuffer
 BLOCK_QUOTE = ">"
 """The sign before each line of a block quote of Markdown."""
 MAX_INDENT = 12
-"""Maximum number of blanks before that sign."""
+"""Maximum number of blanks before that sign, and before a code fence, which an item of a list indents."""
+_CLOSER_INDENT = 3
+"""Number of columns by which the closing run of a fence may be indented further than the opening one."""
 BRACKETS = frozenset("{(")
 """Openers of an object of JSON, and of the arguments of a call in Python."""
 _BLANK = re.compile(r"\s*")
 _RUN = {"`": re.compile("`*"), "~": re.compile("~*")}
+_INDENT = re.compile(r"[ \t]*")
+_MAY_CLOSE = {character: re.compile(rf"\n[ \t]*(?=[{character}]|\Z)") for character in _RUN}
+"""The end of a line and the indentation behind it, before a run that may close a fence or at the end of the text."""
 _INFO_STOP = {"`": re.compile(r"[`\n]"), "~": re.compile(r"\n")}
 _BEFORE_SHOWN = frozenset(" \t`\"'(*")
 """Characters before a tag that prose mentions."""
@@ -63,15 +68,17 @@ class CodeFence(Quotation):
 
     Args:
         character: the backtick or tilde.
+        indent: the blanks before it in its line.
     """
 
-    __slots__ = ("_character", "_count", "_place", "_run")
+    __slots__ = ("_character", "_count", "_indent", "_most", "_place", "_run")
 
-    def __init__(self, character: str) -> None:
+    def __init__(self, character: str, indent: str = "") -> None:
         super().__init__()
         self._place = _OPENING
         self._character = character
-        self._count = self._run = 0
+        self._count = self._run = self._indent = 0
+        self._most = _width(indent) + _CLOSER_INDENT
 
     def read(self, text: str, pos: int, final: bool) -> int:
         """See the base class."""
@@ -84,6 +91,16 @@ class CodeFence(Quotation):
     def _step(self, text: str, pos: int, end: int) -> int:
         """Take one step; return the position after it."""
         c = self._character
+        if self._place == _LINE and not self._run:
+            indent = _INDENT.match(text, pos)
+            behind = indent.end() if indent else pos
+            self._indent += _width(text[pos:behind])
+            if behind == end:
+                return end
+            if self._indent > self._most:
+                self._place = _BODY
+                return behind
+            pos = behind
         if self._place in (_OPENING, _LINE):
             match = _RUN[c].match(text, pos)
             stop = match.end() if match else pos
@@ -101,7 +118,7 @@ class CodeFence(Quotation):
             if stop_match is None:
                 return end
             if stop_match[0] == "\n":
-                self._place, self._run = _LINE, 0
+                self._begin_line()
                 return stop_match.end()
             self._place = _INLINE  # code written on one line
             return stop_match.start()
@@ -120,15 +137,24 @@ class CodeFence(Quotation):
 
     def _body(self, text: str, pos: int, end: int) -> int:
         """Read the body up to the next line that may close the fence."""
-        at = text.find("\n" + self._character, pos)
-        if at >= 0 or text[end - 1] == "\n":
-            self._place, self._run = _LINE, 0
-        return at + 1 if at >= 0 else end
+        match = _MAY_CLOSE[self._character].search(text, pos)
+        if match is None:
+            return end
+        self._begin_line()
+        return match.start() + 1
+
+    def _begin_line(self) -> None:
+        self._place, self._run, self._indent = _LINE, 0, 0
 
     def unclosed(self) -> str:
         """See the base class; the closing run may end the text, without the newline that would have ended the fence."""
         closed = self._place in (_TAIL, _LINE) and self._run >= self._count
         return "" if closed or self._place == _INLINE else super().unclosed()
+
+
+def _width(blanks: str) -> int:
+    """Return the columns that blanks take up: a tab counts as four, as in Markdown."""
+    return len(blanks) + 3 * blanks.count("\t")
 
 
 class QuotedLine(Quotation):
@@ -314,19 +340,20 @@ class Bracketed(Quotation):
         return super().unclosed() if self._place in (_STRING, _ESCAPE) else ""
 
 
-def quotation(marker: str, closers: Mapping[str, MarkerSet], markers: MarkerSet) -> Quotation:
+def quotation(marker: str, closers: Mapping[str, MarkerSet], markers: MarkerSet, indent: str) -> Quotation:
     """Return a reader of the quotation that a marker opens.
 
     Args:
         marker: the marker.
         closers: by opener, the markers that close what it opens.
         markers: the markers that matter outside quotations.
+        indent: the blanks before the marker in its line.
     """
     if marker in BRACKETS:
         return Bracketed(marker, markers)
     if marker == BLOCK_QUOTE:
         return QuotedLine()
-    return Enclosed(marker, closers[marker]) if marker in closers else CodeFence(marker[0])
+    return Enclosed(marker, closers[marker]) if marker in closers else CodeFence(marker[0], indent)
 
 
 class BeginsLine:
