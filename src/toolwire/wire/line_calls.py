@@ -38,7 +38,7 @@ _OF_WORDS = re.compile(
 )
 """A line that is nothing but a tool's name and words: a command, `f[words]`, `f "words"` or `[f: words]`."""
 _BEFORE_MESSAGE = ("```", "~~~", "---")
-"""Beginnings of lines that are no part of a message: code fences, and the line before a document of YAML."""
+"""Beginnings of lines that are not part of a message: code fences, and the line before a document of YAML."""
 _ALONE = re.compile(r"[^\W\d][\w.-]{0,255}")
 _SIGNS_OF_WORDS = frozenset("/![\"'")
 
