@@ -69,7 +69,7 @@ def test_a_server_decodes_under_a_grammar_or_answers_without_one(
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--api", "vllm", "--model", "m"], "writes its calls as text"),
+        (["--api", "vllm", "--model", "m"], "calls in the text in one wire format"),
         (["--api", "groq", "--model", "m", "-f", "hermes"], "field for grammars is known"),
         (["--api", "vllm", "--model", "m", "-f", "coach"], "one wire format"),
         (["--config", "x.toml"], "--config, whose profiles have a key"),

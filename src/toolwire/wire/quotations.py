@@ -30,6 +30,8 @@ _MAY_CLOSE = {character: re.compile(rf"\n[ \t]*(?=[{character}]|\Z)") for charac
 _INFO_STOP = {"`": re.compile(r"[`\n]"), "~": re.compile(r"\n")}
 _BEFORE_SHOWN = frozenset(" \t`\"'(*")
 """Characters before a tag that prose mentions."""
+_BEFORE_LINE = frozenset("\n>|]:▷")
+"""The end of a line, and the last characters of markers."""
 _BEHIND_TAG = frozenset("\n\r<{[")
 """Characters behind a tag that is more than mentioned."""
 
@@ -357,12 +359,15 @@ def quotation(marker: str, closers: Mapping[str, MarkerSet], markers: MarkerSet,
 
 
 class BeginsLine:
-    """A sign does not count where something else than blanks is right before it; the scanner knows the rest."""
+    """A sign does not count in the middle of a line; the scanner knows the rest.
+
+    A line of the content also begins behind a marker, such as the end of the reasoning.
+    """
 
     def opens(self, text: str, start: int, stop: int, *, final: bool, blank: bool, before: str) -> bool | None:
         """Look at the characters before the sign."""
         line = text[max(0, start - MAX_INDENT) : start].rstrip(" \t")
-        return not line or line[-1] == "\n"
+        return not line or line[-1] in _BEFORE_LINE
 
     def is_prefix(self, text: str) -> bool:
         """Return False: the next piece decides."""

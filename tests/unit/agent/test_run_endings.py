@@ -64,7 +64,7 @@ def test_run_without_an_answer_has_an_end_too() -> None:
 def test_output_and_teams_have_it() -> None:
     agent = Agent(ScriptedBackend(['{"response": 3}', '{"response": 4}']), output_type=int)
     assert agent.run_to_end_sync("How many?").output == 3
-    other = Agent(ScriptedBackend([]), [count], AgentConfig(name="counter"))
+    other = Agent(ScriptedBackend([]), [count], AgentConfig(name="counter"), output_type=int)
     assert AgentTeam(agent, handoffs=[Handoff(other, "Counts.")]).run_to_end_sync("How many?").output == 4
 
 

@@ -86,3 +86,10 @@ def test_white_space_may_arrive_in_any_pieces_before_the_sign() -> None:
 def test_an_event_is_not_split_at_a_sign_that_begins_no_line() -> None:
     events = check_chunking("a -> b > c\n d => e", format="auto", tools=[RUN]).events
     assert len(events) == 2  # the content, and the end
+
+
+@pytest.mark.parametrize("between", ["", " ", "\n", "\n  "])
+def test_a_quote_right_behind_the_reasoning_is_one_in_every_chunking(between: str) -> None:
+    response = read(f"<think>Hm.</think>{between}> {CALL}\n{SECOND}", "hermes")
+    assert [call.arguments["query"] for call in response.tool_calls] == ["b"]
+    assert f"> {CALL}" in response.content

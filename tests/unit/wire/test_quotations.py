@@ -202,7 +202,7 @@ def test_a_value_behind_a_damaged_header_quotes(format: str, header: str) -> Non
         ("```\na\n```\nrest", "rest"),
         ("````\n```\n````\nrest", "rest"),
         ("```py\n````\nrest", "rest"),
-        ("```\n``` a\n\n ```\n```  \nrest", "rest"),
+        ("```\n``` a\n\n    ```\n```  \nrest", "rest"),
         ("~~~\n```\n~~~\nrest", "rest"),
         ("~~~a~`b\n~~~\nrest", "rest"),
         ("```a```rest", "rest"),
