@@ -57,7 +57,6 @@ def test_bare_decorator() -> None:
     assert repr(weather) == "<Tool weather>"
 
 
-@pytest.mark.mission("F4")
 def test_annotations_of_the_decorator_are_added_to_those_of_the_tool() -> None:
     @tool(annotations={"strict": True})
     def ping(host: str) -> str:
@@ -69,6 +68,7 @@ def test_annotations_of_the_decorator_are_added_to_those_of_the_tool() -> None:
         tool(annotations="strict")  # type: ignore[call-overload]
 
 
+@pytest.mark.mission("F4")
 def test_decorator_with_options() -> None:
     definition = remove.definition
     assert (definition.name, definition.description) == ("remove.file", "Remove.")

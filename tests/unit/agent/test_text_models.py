@@ -11,7 +11,7 @@ import toolwire
 from toolwire import FinishReason, ParsedResponse, TextPart, ToolCall, ToolError
 from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.loop import LAST_ROUND
-from toolwire.agent.recovery import EMPTY, REPEATED
+from toolwire.agent.recovery import ECHO, EMPTY, REPEATED
 from toolwire.agent.run_events import CorrectionAdded, RunEnded, ToolFinished
 from toolwire.builtin.toolsets import reading_tools
 from toolwire.events import Finish
@@ -92,6 +92,13 @@ def run(one: Agent, task: str = "How much?") -> tuple[list[Any], RunEnded]:
 
 def results(events: Sequence[Any]) -> list[Any]:
     return [event.outcome.result for event in events if isinstance(event, ToolFinished)]
+
+
+def test_reminder_that_the_model_repeats_is_not_its_answer() -> None:
+    model = Scripted(call("add", a=2, b=3), NUDGE.format(task="How much?"), "It is 5.")
+    _, end = run(agent(model, after_results=NUDGE))
+    assert (end.reason, end.answer) == ("answered", "It is 5.")
+    assert ECHO in model.last(2)
 
 
 @pytest.mark.mission("A6", "A19", "C33", "F3", "F45")
