@@ -14,6 +14,7 @@ from typing import Literal
 from toolwire.execution.outcomes import Outcome
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall, ToolResult
 from toolwire.text.truncate import truncate
+from toolwire.wire.content_markers import FENCES
 
 FaultKind = Literal[
     "no_call", "malformed", "missing_name", "unknown_tool", "tool_failed", "invalid_arguments", "truncated", "denied",
@@ -43,8 +44,6 @@ TOO_MANY = (
     "Make those that are still needed in your next answers."
 )
 HIDDEN = "A call inside a code fence is only shown and does not run. Write it without the fence if you want it to run."
-_FENCES = ("```", "~~~")
-"""Beginnings of code fences."""
 REPEATED = (
     "You have made the same calls before and got the same results. Doing it again changes nothing: do something else, "
     "or answer with what you know."
@@ -109,7 +108,7 @@ def faults_of(
             message = SPLIT
         elif kind == "truncated":
             kind = "malformed"  # not by its length: an opening marker has no closing one
-        elif problem.kind == "hidden_by_fence" and problem.raw.lstrip().startswith(_FENCES):
+        elif problem.kind == "hidden_by_fence" and problem.raw.lstrip().startswith(FENCES):
             message = HIDDEN  # a call in a result or in somebody else's turn is not one that the model wanted
         faults.append(Fault(kind, tool, message))
     if not faults and response.incomplete and response.finish_reason is FinishReason.LENGTH:

@@ -9,7 +9,8 @@ from typing import Protocol
 
 from toolwire.agent.output import ACCEPTED, INVALID_OUTPUT, TOO_EARLY
 from toolwire.errors import DefinitionError, UnknownTool
-from toolwire.execution.disclosure import FIND_TOOLS, NOTHING_FOUND, invalid_arguments, listing
+from toolwire.execution.disclosure import FIND_TOOLS, NOTHING_FOUND, listing
+from toolwire.execution.outcomes import invalid_arguments
 from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import CitationPart, Message, OpaquePart, TextPart, ToolCall, ToolResult
 from toolwire.providers.output_request import FINAL_ANSWER

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from errno import EISDIR
 from pathlib import Path, PurePosixPath
 from stat import S_ISDIR
 from typing import Final
@@ -38,7 +36,7 @@ def read_attachment(source: str) -> ImagePart | FilePart:
     try:
         path = Path(source).expanduser()
         if S_ISDIR(path.stat().st_mode):  # a missing file and a directory are the better messages, whatever the name
-            raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+            raise CliError(f"cannot attach {source}: Is a directory")
         return attach(path, media_type=_known_type(source, path.name))
     except OSError as error:
         raise CliError(f"cannot attach {source}: {error.strerror or error}") from error

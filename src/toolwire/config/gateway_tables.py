@@ -19,8 +19,8 @@ from pydantic import AfterValidator, BaseModel, Field
 
 PORT = 4100
 """The default port of the gateway."""
-
-
+TOOL_ROUNDS = 8
+"""The default maximum number of rounds in which tools of the gateway run for one answer."""
 STORE = "TOOLWIRE_GATEWAY_STORE"
 """The environment variable with the URL of the gateway's store, which may contain a password."""
 
@@ -92,7 +92,7 @@ class GatewayToolsTable(BaseModel, extra="forbid", frozen=True):
     builtin: tuple[str, ...] = ()
     root: str = ""
     mcp: tuple[str, ...] = ()
-    rounds: Annotated[int, Field(ge=1, le=100)] = 8
+    rounds: Annotated[int, Field(ge=1, le=100)] = TOOL_ROUNDS
     timeout: Annotated[float, Field(gt=0)] = 60.0
     show_tools: bool = False
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from toolwire._surface import check_number, check_type
 from toolwire.errors import DefinitionError
+from toolwire.execution.outcomes import invalid_arguments
 from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.providers.negotiation import DefinitionAdapter
@@ -191,11 +192,6 @@ class Disclosure:
         if not matches:
             return ToolResult(call.id, call.name, NOTHING_FOUND)
         return ToolResult(call.id, call.name, listing(matches))
-
-
-def invalid_arguments(name: str) -> str:
-    """Return the beginning of the error of a search whose arguments are not valid."""
-    return f"The arguments of {name!r} are not valid:"
 
 
 def listing(tools: Iterable[ToolDefinition]) -> dict[str, Any]:

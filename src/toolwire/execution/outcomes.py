@@ -50,6 +50,11 @@ class Outcome:
     issue: Issue | None = None
 
 
+def invalid_arguments(name: str) -> str:
+    """Return the beginning of the error of a call whose arguments are not valid."""
+    return f"The arguments of {name!r} are not valid:"
+
+
 def failed_result(call: ToolCall, message: str) -> ToolResult:
     """Return an error result. Tools write some of these messages, so their length and characters are bounded."""
     return ToolResult(call.id, call.name, error=replace_surrogates(message[:MAX_ERROR]))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolwire.errors import DefinitionError, ToolError, UnknownTool, capture_errors
-from toolwire.execution.outcomes import Issue, copy_json
+from toolwire.execution.outcomes import Issue, copy_json, invalid_arguments
 from toolwire.execution.registry import Registered, ToolRegistry
 from toolwire.execution.tool_context import CallEnvironment, ToolContext
 from toolwire.messages import ToolCall
@@ -135,7 +135,9 @@ def prepare(registry: ToolRegistry, call: ToolCall) -> PreparedCall | Issue:
     # The tool's own check comes after the schema, so that it can rely on types and required arguments.
     why, inputs = _convert(arguments, tool)
     if inputs is None:
-        return Issue("invalid_arguments", _invalid(call, why), untrusted=definition.untrusted)  # the check wrote `why`
+        return Issue(
+            "invalid_arguments", f"{invalid_arguments(call.name)} {why}", untrusted=definition.untrusted
+        )  # the check wrote `why`
     return PreparedCall(replace_call(call, definition.name, arguments), tool, inputs)
 
 
@@ -149,11 +151,9 @@ def fit_arguments(call: ToolCall, definition: ToolDefinition) -> dict[str, Any] 
     issues = validate(arguments, definition.parameters)
     if issues and issues[0].keyword == UNUSABLE:
         return Issue("not_runnable", f"The arguments of {call.name!r} cannot be checked: {issues[0]}")
-    return Issue("invalid_arguments", _invalid(call, "; ".join(map(str, issues)))) if issues else arguments
-
-
-def _invalid(call: ToolCall, why: str) -> str:
-    return f"The arguments of {call.name!r} are not valid: {why}"
+    if issues:
+        return Issue("invalid_arguments", f"{invalid_arguments(call.name)} {'; '.join(map(str, issues))}")
+    return arguments
 
 
 def replace_call(call: ToolCall, name: str, arguments: dict[str, Any]) -> ToolCall:

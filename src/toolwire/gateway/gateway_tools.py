@@ -17,6 +17,7 @@ from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.loop import LAST_ROUND
 from toolwire.agent.recovery import advice, faults_of
 from toolwire.agent.untrusted_history import ToolOwner, is_untrusted
+from toolwire.config.gateway_tables import TOOL_ROUNDS
 from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
@@ -48,8 +49,6 @@ from toolwire.providers.request import Notes, ToolChoice
 from toolwire.text.truncate import truncate
 from toolwire.tools import Tier, ToolDefinition
 
-ROUNDS = 8
-"""The default maximum number of rounds in which tools of the gateway run for one answer."""
 SHOWN = 400
 """Maximum length of the arguments of a call that a client is shown, in characters."""
 
@@ -67,7 +66,7 @@ class GatewayTools:
 
     registry: ToolRegistry
     executor: ToolExecutor
-    rounds: int = ROUNDS
+    rounds: int = TOOL_ROUNDS
     shows: bool = False
     members: Mapping[str, ToolOwner] = field(default_factory=dict)
     handoffs: Mapping[str, ToolOwner] = field(default_factory=dict)

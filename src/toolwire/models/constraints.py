@@ -101,8 +101,9 @@ class ConstrainedSource:
     @property
     def _field(self) -> _GrammarField | None:
         """The field of the model's server; None if it is unknown, or if the model is in this process."""
-        server = (self.constraint.server if self.constraint else "") or self.api
-        return _FIELDS.get(server) if "extra_body" in self.takes else None
+        if "grammar" in self.takes or "extra_body" not in self.takes:
+            return None
+        return _FIELDS.get((self.constraint.server if self.constraint else "") or self.api)
 
     def _constrained(
         self, constraint: Constraint, request: ChatRequest, keywords: Mapping[str, Any], notes: Notes | None
@@ -117,16 +118,16 @@ class ConstrainedSource:
         """
         if not request.tools or request.tool_choice.mode == "none":
             return None
-        direct, field = "grammar" in self.takes, self._field
-        if not direct and field is None:
+        if not self.takes_grammars:
             _note(notes, "the model takes no grammar, or it is not known in which field")
             return None
+        field = self._field
         try:
-            text = self._grammar(constraint, request, "gbnf" if direct or field is None else field.syntax)
+            text = self._grammar(constraint, request, "gbnf" if field is None else field.syntax)
         except DefinitionError as error:
             _note(notes, str(error))
             return None
-        if direct or field is None:
+        if field is None:
             return {**keywords, "grammar": text}
         members = field.members(json.loads(text) if field.syntax == "json_schema" else text)
         return {**keywords, "extra_body": {**members, **keywords.get("extra_body", {})}}

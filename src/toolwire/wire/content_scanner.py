@@ -88,7 +88,7 @@ class ContentScanner(Leaf):
     @property
     def at_line_start(self) -> bool:
         """True if a line begins here."""
-        return self._before[-1:] == "\n"
+        return self._last == "\n"
 
     @property
     def _last(self) -> str:
@@ -98,7 +98,7 @@ class ContentScanner(Leaf):
     @property
     def _begins_line(self) -> bool:
         """True if nothing but a few blanks is before this place in its line."""
-        return _LINE_BEGINS.search(self._before) is not None
+        return _LINE_BEGINS.search(self._before[-_ENOUGH:]) is not None
 
     def _end_with(self, text: str) -> None:
         """Take the text that was read last, for what comes behind it."""
@@ -318,7 +318,8 @@ class ContentScanner(Leaf):
         return True
 
     def _quote(self, marker: str) -> None:
-        indent = self._before[len(self._before.rstrip(" \t")) :]
+        before = self._before[-_ENOUGH:]
+        indent = before[len(before.rstrip(" \t")) :]
         self._quotation = quotation(marker, self._content.closers, self._content.prose, indent)
         self.quick = None
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from toolwire.wire.content_markers import FENCES
 from toolwire.wire.dialects import ARGUMENT_KEYS, COMMENT_KEYS, IDENTITY_KEYS, NAME_KEYS, folded_key
 from toolwire.wire.prepared_tools import KnownTools
 
@@ -37,7 +38,7 @@ _OF_WORDS = re.compile(
     re.VERBOSE,
 )
 """A line that is nothing but a tool's name and words: a command, `f[words]`, `f "words"` or `[f: words]`."""
-_BEFORE_MESSAGE = ("```", "~~~", "---")
+_BEFORE_MESSAGE = (*FENCES, "---")
 """Beginnings of lines that are not part of a message: code fences, and the line before a document of YAML."""
 _ALONE = re.compile(r"[^\W\d][\w.-]{0,255}")
 _SIGNS_OF_WORDS = frozenset("/![\"'")
