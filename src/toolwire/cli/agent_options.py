@@ -131,7 +131,7 @@ class AgentOptions:
     def _with_provider(self) -> AgentOptions:
         """Return the options with a model such as `openai:gpt-5-mini` as the API and the name of the model there."""
         provider, colon, name = (self.model or "").partition(":")
-        if self.remote or self.config is not None or not (colon and name) or find_api(provider) is None:
+        if self.remote or not (colon and name) or find_api(provider) is None:
             return self
         return replace(self, api=provider, model=name)
 

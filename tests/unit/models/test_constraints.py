@@ -254,6 +254,32 @@ def test_a_model_that_takes_no_grammar_answers_without_one_and_says_so() -> None
     assert [note.where for note in notes] == ["constrain"]
 
 
+def test_a_model_that_takes_the_grammar_itself_gets_it_there_alone() -> None:
+    requests: list[dict[str, Any]] = []
+
+    async def both(
+        messages: list[Message], *, grammar: str = "", extra_body: dict[str, Any] | None = None
+    ) -> AsyncGenerator[Event]:
+        requests.append({"grammar": grammar, "extra_body": extra_body})
+        yield ContentDelta("Hello.")
+
+    ask(constrained(both, Constraint(server="vllm")))
+    (request,) = requests
+    assert "ping" in request["grammar"]
+    assert request["extra_body"] is None
+
+
+def test_the_field_of_a_server_needs_a_model_that_takes_additions() -> None:
+    async def text(messages: list[Message]) -> AsyncGenerator[Event]:
+        yield ContentDelta("Hello.")
+
+    backend = constrained(text, Constraint(server="vllm"))
+    assert not backend.takes_grammars
+    answer, notes = ask(backend)
+    assert answer == "Hello."
+    assert [note.where for note in notes] == ["constrain"]
+
+
 def test_unknown_modes_and_servers_are_refused() -> None:
     with pytest.raises(DefinitionError, match="auto or required"):
         Constraint("always")  # type: ignore[arg-type]
