@@ -10,21 +10,27 @@ from toolwire.wire.content_markers import FENCES, ContentMarkers
 from toolwire.wire.leaf_scanners import Leaf
 from toolwire.wire.lookahead import Lookahead
 from toolwire.wire.node_markers import ANY_TAG
-from toolwire.wire.quotations import BLOCK_QUOTE, BRACKETS, MAX_INDENT, Quotation, quotation
+from toolwire.wire.quotations import (
+    BLOCK_QUOTE,
+    BRACKETS,
+    LINE_BEGINS,
+    LONGEST_BEGINNING,
+    MAY_BEGIN_LINE,
+    Quotation,
+    quotation,
+)
 from toolwire.wire.result_tags import QUOTING_MARKERS, ResultTags, quoted_result
 
 _BLANK = re.compile(r"\s*")
-_ENOUGH = MAX_INDENT + 1
-"""Number of characters that decide whether a line begins."""
-_LINE_BEGINS = re.compile(rf"\n[ \t]{{0,{MAX_INDENT}}}\Z")
 
 
 class ContentScanner(Leaf):
     """Content and reasoning up to the next block's opener, which stays unread and is the value.
 
-    Three or more backticks or tildes at a line start open a code fence, unless another backtick follows backticks on
-    the same line. A line of at least as many closes it. An end-of-sequence token is markup only if nothing but white
-    space and other such tokens follows. A call in a code fence or in any other `Quotation` is only shown.
+    Three or more backticks or tildes at the start of a line, or of an item of a list, open a code fence, unless another
+    backtick follows backticks on the same line. A line of at least as many closes it. An end-of-sequence token is
+    markup only if nothing but white space and other such tokens follows. A call in a code fence or in any other
+    `Quotation` is only shown.
 
     Args:
         content: the markers that matter outside blocks.
@@ -40,8 +46,9 @@ class ContentScanner(Leaf):
     """
 
     __slots__ = (
-        "_before", "_closing_fence", "_content", "_fences",  "_lookahead", "_marker_set", "_quotation", "_quotes",
-        "_span", "_stopped", "_trail", "_wrap", "answering", "at_reasoning_start", "blank", "emit", "reasoning",
+        "_before", "_before_block", "_closing_fence", "_content", "_fences",  "_lookahead", "_marker_set", "_quotation",
+        "_quotes", "_span", "_stopped", "_trail", "_wrap", "answering", "at_reasoning_start", "blank", "emit",
+        "reasoning",
     )  # fmt: skip
 
     def __init__(
@@ -66,7 +73,8 @@ class ContentScanner(Leaf):
         self.at_reasoning_start = reasoning  # nothing but white space was read since the reasoning began
         self._span = ""
         self._stopped = False
-        self._before = "\n"  # the last piece, with those before it if it is white space
+        self._before = "\n"  # the last piece, with those before it if all may be the beginning of a line
+        self._before_block = ""  # the same before the block that was read last
         self._trail: list[tuple[str, bool]] = []
         self._quotation: Quotation | None = None
         self._closing_fence = ""
@@ -95,15 +103,13 @@ class ContentScanner(Leaf):
         """The last character before this place; "" right behind a block."""
         return self._before[-1:]
 
-    @property
-    def _begins_line(self) -> bool:
-        """True if nothing but a few blanks is before this place in its line."""
-        return _LINE_BEGINS.search(self._before[-_ENOUGH:]) is not None
-
     def _end_with(self, text: str) -> None:
         """Take the text that was read last, for what comes behind it."""
         # Any other piece says enough, and this is done for each piece.
-        self._before = (self._before + text)[-_ENOUGH:] if text.isspace() else text
+        if text[-1:] in MAY_BEGIN_LINE:
+            self._before = (self._before + text[-LONGEST_BEGINNING:])[-LONGEST_BEGINNING:]
+        else:
+            self._before = text
 
     def pass_on(self, text: str) -> None:
         """Take a piece in which no marker begins."""
@@ -118,7 +124,7 @@ class ContentScanner(Leaf):
         """Continue after a block, which is not a line start."""
         self.done = False
         self.value = None
-        self._before = ""
+        self._before_block, self._before = self._before, ""
         self._choose()
 
     def use_markers(self, content: ContentMarkers, lookahead: Mapping[str, Lookahead]) -> None:
@@ -142,18 +148,12 @@ class ContentScanner(Leaf):
             self._reread(text)
             self._text(text)
 
-    def add_rejected_block(self, text: str, *, heads_line: bool) -> None:
-        """Add text that turned out not to be a block, and in which only a quotation at its beginning matters.
-
-        Args:
-            text: the text.
-            heads_line: it begins a line, as a fence has to.
-        """
+    def add_rejected_block(self, text: str) -> None:
+        """Add text that turned out not to be a block, and in which only a quotation at its beginning matters."""
         self._closing_fence = ""
         if not self.reasoning:
             marker = text[:1] if text[:1] in BRACKETS else text[:3]
-            if marker in self._quotes and (marker in BRACKETS or (marker in FENCES and heads_line)):
-                self._quote(marker)
+            if marker in self._quotes and self._quote(marker, self._before_block):
                 self._read_quotation(text, 0, False)
         self._reread(text)
         self._text(text)
@@ -312,16 +312,17 @@ class ContentScanner(Leaf):
             # Read as an opener, it would hide all calls up to the next fence.
             self._closing_fence = ""
             return False
-        if (marker in FENCES or marker == BLOCK_QUOTE) and not self._begins_line:
-            return False
-        self._quote(marker)
-        return True
+        return self._quote(marker, self._before)
 
-    def _quote(self, marker: str) -> None:
-        before = self._before[-_ENOUGH:]
-        indent = before[len(before.rstrip(" \t")) :]
+    def _quote(self, marker: str, before: str) -> bool:
+        """Enter the quotation that a marker opens behind some text; return False if it has to begin a line there."""
+        begins = LINE_BEGINS.search(before[-LONGEST_BEGINNING:])
+        if begins is None and (marker in FENCES or marker == BLOCK_QUOTE):
+            return False
+        indent = begins[1] if begins is not None else ""
         self._quotation = quotation(marker, self._content.closers, self._content.prose, indent)
         self.quick = None
+        return True
 
     def _quote_result(self, text: str, start: int = 0) -> bool:
         """Enter the quotation that a result's tag or a turn's header opens here; return whether one does.

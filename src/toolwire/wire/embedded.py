@@ -17,7 +17,9 @@ from toolwire.wire.result_tags import spans_of_results
 _BEGINS = re.compile(r"[\[{]|(?<![\w.$-])(?:[^\W\d]|[$\\])[\w$.\\-]{0,255}(?=\()")
 _OPENS = re.compile(r"[\[{(]")  # pragma: no mutate - only to be faster
 _NAME_BEFORE = re.compile(r"(?:^|\n|:[ \t])[ \t>*_`-]*([^\W\d][\w$.\\-]{0,255})[*_`]{0,3}[ \t]*:?\s*(?:`{3,}\w*\s*)?\Z")
-_FENCE_BEFORE = re.compile(r"(?:\A|\n)[ \t]*(?P<fence>`{3,}|~{3,})[\w+-]*[ \t]*\n\s*\Z")
+_FENCE_BEFORE = re.compile(
+    r"(?:\A|\n)[ \t]*(?:[-+*][ \t]+|\d{1,9}[.)][ \t]+)?(?P<fence>`{3,}|~{3,})[\w+-]*[ \t]*\n\s*\Z"
+)
 _FENCE_BEHIND = re.compile(r"\s*\n[ \t]*(?:`{3,}|~{3,})[ \t]*(?:\n|\Z)")
 _NEAR = 400
 """Number of characters on each side of a call that are looked at."""

@@ -326,11 +326,10 @@ class FormatDetector:
         self._scanned += sum(probe.scanned for probe in self._probes)
         self._probes.clear()
         self._position = longest.position
-        heads_line = self._content.at_line_start
         self._content.resume()
         for event in longest.take_events():
             if isinstance(event, ContentDelta):
-                self._content.add_rejected_block(event.text, heads_line=heads_line)
+                self._content.add_rejected_block(event.text)
             elif not self._content.reasoning:  # reasoning only mentions markers
                 self._events.append(event)
 

@@ -266,9 +266,9 @@ class MessageReader:
                 yield from self._rest_of_broken(block, text)
         except EndOfText:
             self._end_cut(reader)
-            self._leave_block(reader, heads_line=heads_line)
+            self._leave_block(reader)
             raise
-        self._leave_block(reader, heads_line=heads_line)
+        self._leave_block(reader)
 
     def _rest_of_broken(self, block: Block, text: str) -> Control:
         """Read on up to the end of a broken call's text, so that no call is read in the strings that it contains."""
@@ -277,7 +277,7 @@ class MessageReader:
             with contextlib.suppress(EndOfText):
                 yield rest
 
-    def _leave_block(self, reader: NodeReader, *, heads_line: bool) -> None:
+    def _leave_block(self, reader: NodeReader) -> None:
         """Turn the text that the block did not use into content."""
         rest = reader.raw.take()
         self._raw = None
@@ -289,7 +289,7 @@ class MessageReader:
             drops = [drop for drop in self._state.compiled.content.drops if rest.startswith(drop)]
             rest = rest.removeprefix(max(drops, key=len, default=""))
         if reader.fence and rest.startswith(reader.fence):  # it shows something else than a call, and hides calls
-            self._content.add_rejected_block(rest, heads_line=heads_line)
+            self._content.add_rejected_block(rest)
         else:
             self._content.add_content(rest, fence=reader.fence)
 

@@ -18,6 +18,12 @@ BLOCK_QUOTE = ">"
 """The sign before each line of a block quote of Markdown."""
 MAX_INDENT = 12
 """Maximum number of blanks before that sign, and before a code fence, which an item of a list indents."""
+LINE_BEGINS = re.compile(rf"\n([ \t]{{0,{MAX_INDENT}}}(?:(?:[-+*]|\d{{1,9}}[.)])[ \t]{{1,{MAX_INDENT}}}){{0,3}})\Z")
+"""The end of a line, and blanks and markers of items of lists behind it, in the text before that sign or fence."""
+MAY_BEGIN_LINE = frozenset(" \t-+*.)0123456789")
+"""Characters of such blanks and markers."""
+LONGEST_BEGINNING = 80
+"""Number of characters that decide whether a line begins; the longest beginning is shorter."""
 _CLOSER_INDENT = 3
 """Number of columns by which the closing run of a fence may be indented further than the opening one."""
 BRACKETS = frozenset("{(")
@@ -28,6 +34,7 @@ _INDENT = re.compile(r"[ \t]*")
 _MAY_CLOSE = {character: re.compile(rf"\n[ \t]*(?=[{character}]|\Z)") for character in _RUN}
 """The end of a line and the indentation behind it, before a run that may close a fence or at the end of the text."""
 _INFO_STOP = {"`": re.compile(r"[`\n]"), "~": re.compile(r"\n")}
+_BEGINNING = "".join(MAY_BEGIN_LINE)
 _BEFORE_SHOWN = frozenset(" \t`\"'(*")
 """Characters before a tag that prose mentions."""
 _BEFORE_LINE = frozenset("\n>|]:▷")
@@ -70,7 +77,7 @@ class CodeFence(Quotation):
 
     Args:
         character: the backtick or tilde.
-        indent: the blanks before it in its line.
+        indent: the blanks before it in its line, and the marker of an item whose text begins with the fence.
     """
 
     __slots__ = ("_character", "_count", "_indent", "_most", "_place", "_run")
@@ -154,9 +161,9 @@ class CodeFence(Quotation):
         return "" if closed or self._place == _INLINE else super().unclosed()
 
 
-def _width(blanks: str) -> int:
-    """Return the columns that blanks take up: a tab counts as four, as in Markdown."""
-    return len(blanks) + 3 * blanks.count("\t")
+def _width(indent: str) -> int:
+    """Return the columns that an indentation takes up: a tab counts as four, as in Markdown."""
+    return len(indent) + 3 * indent.count("\t")
 
 
 class QuotedLine(Quotation):
@@ -349,7 +356,7 @@ def quotation(marker: str, closers: Mapping[str, MarkerSet], markers: MarkerSet,
         marker: the marker.
         closers: by opener, the markers that close what it opens.
         markers: the markers that matter outside quotations.
-        indent: the blanks before the marker in its line.
+        indent: the text before the marker in its line: blanks, and markers of items of lists.
     """
     if marker in BRACKETS:
         return Bracketed(marker, markers)
@@ -366,7 +373,7 @@ class BeginsLine:
 
     def opens(self, text: str, start: int, stop: int, *, final: bool, blank: bool, before: str) -> bool | None:
         """Look at the characters before the sign."""
-        line = text[max(0, start - MAX_INDENT) : start].rstrip(" \t")
+        line = text[max(0, start - LONGEST_BEGINNING) : start].rstrip(_BEGINNING)
         return not line or line[-1] in _BEFORE_LINE
 
     def is_prefix(self, text: str) -> bool:

@@ -23,7 +23,8 @@ def quoted(text: str) -> str:
 
 @pytest.mark.parametrize("format", ["auto", "hermes", "qwen3_coder", "tool_tags"])
 @pytest.mark.parametrize(
-    "before", ["", "Like so:\n", "Like so:\n\n  ", "\t", "> So:\n", "So.\n>\n", "- so\n   ", f"{SECOND}\n"]
+    "before",
+    ["", "Like so:\n", "Like so:\n\n  ", "\t", "> So:\n", "So.\n>\n", "- so\n   ", "- ", "So:\n 1. ", f"{SECOND}\n"],
 )
 def test_a_call_in_a_quoted_line_is_content(before: str, format: str) -> None:
     shown = f"{before}> {CALL}\n"
@@ -62,7 +63,8 @@ def test_the_lines_of_a_call_may_be_quoted_one_by_one() -> None:
         f"{SECOND} > ",
         ">\n",
         "a\n" + " " * 13 + "> ",
-        "- > ",
+        "a - > ",
+        "1 > ",
         "=>\n",
     ],
 )

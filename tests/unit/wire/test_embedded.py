@@ -104,6 +104,7 @@ def test_a_name_far_before_an_object_does_not_belong_to_it() -> None:
 def test_a_fence_around_nothing_but_the_call_belongs_to_it(fence: str, info: str) -> None:
     assert rest(f"{fence}{info}\n{CALL}\n{fence}") == ""
     assert rest(f"So:\n\n{fence}{info}\n  {CALL}\n\n  {fence}\nthen") == "So:\n\nthen"
+    assert rest(f"So:\n1. {fence}{info}\n  {CALL}\n  {fence}\nthen") == "So:\n1. then"
 
 
 def test_a_fence_far_before_a_call_does_not_belong_to_it() -> None:
