@@ -75,6 +75,7 @@ class ModelTurn:
         self._additions = RequestAdditions.of(config.settings, config.extra_body, config.extra_headers)
         self._reported: set[Note] = set()
         self._memo = IdentityCache()
+        self._refusals: dict[Backend, str] = {}  # constraints that servers do not take, by the model
         self._choice = ""  # why the coach chose this format; "" without a coach
         self._output: OutputRequest | None = None
         self._prices: dict[int, ModelPrices] = {}  # by the identity of the model, which the run keeps
@@ -271,6 +272,7 @@ class ModelTurn:
             self._memo,
             self._additions.extra_body,
             self._additions.extra_headers,
+            refusals=self._refusals,
         )
         if id(backend) not in self._prices:
             self._prices[id(backend)] = prices_of(

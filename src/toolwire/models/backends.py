@@ -6,7 +6,7 @@ and results are rendered into the messages in one wire format, and calls are par
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +17,13 @@ from toolwire._surface import check_type, wrong_type
 from toolwire.errors import RenderError
 from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted, replay
 from toolwire.messages import FilePart, FinishReason, Message, Part, TextPart, ToolCall, ToolResult, Usage
-from toolwire.models.constraints import ConstrainedSource, Constraint, strict_request, unless_refused
+from toolwire.models.constraints import (
+    ConstrainedAnswer,
+    ConstrainedSource,
+    Constraint,
+    strict_request,
+    strict_tools,
+)
 from toolwire.providers.model_settings import SETTINGS, ModelOptions, ModelSettings, RequestAdditions
 from toolwire.providers.request import ChatRequest, Notes, group_results, result_texts
 from toolwire.text.identity_cache import IdentityCache
@@ -49,6 +55,8 @@ class StreamOptions:
         attempts: begins the attempt of one model, in a backend that may ask several; None if its reader can read the
             answer of one model only, to one request.
         prompt: collects the messages of text that a text-only model is sent; None to discard them.
+        refusals: the models whose server refused their constraint, with the reason: a backend adds itself, and is not
+            constrained again in the same run; None to try each request anew.
     """
 
     id_seed: str = ""
@@ -59,6 +67,7 @@ class StreamOptions:
     extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     attempts: Callable[[Backend], Attempt] | None = None
     prompt: list[Message] | None = None
+    refusals: MutableMapping[Backend, str] | None = None
 
 
 class Attempt(Protocol):
@@ -157,9 +166,11 @@ class ApiBackend:
 
     async def stream(self, request: ChatRequest, options: StreamOptions = NO_OPTIONS, /) -> AsyncGenerator[Event]:
         """See `Backend`."""
+        kind = strict_tools(self.client.api.strict_dialect)
+        answer = ConstrainedAnswer(self, kind, options.refusals, options.notes)
         strict = None if self.constraint is None else strict_request(self.constraint, request)
-        first = None if strict is None else self._answer(strict, options)
-        async with aclosing(unless_refused(first, lambda: self._answer(request, options), options.notes)) as events:
+        first = None if strict is None or answer.was_refused() else self._answer(strict, options)
+        async with aclosing(answer.events(first, lambda: self._answer(request, options))) as events:
             async for event in events:
                 yield event
 
@@ -244,7 +255,7 @@ class TextBackend:
 
     @property
     def _constrained_source(self) -> ConstrainedSource:
-        return ConstrainedSource(self._source, self._takes, self.format, self.api, self.constraint)
+        return ConstrainedSource(self._source, self._takes, self.format, self.api, self.constraint, self)
 
     @property
     def takes_grammars(self) -> bool:
@@ -284,7 +295,11 @@ class TextBackend:
         if options.prompt is not None:
             options.prompt.extend(prompt)
         written_text = self._constrained_source.stream(
-            prompt, request, self._keywords_of(request, options), options.notes
+            prompt,
+            request,
+            self._keywords_of(request, options),
+            notes=options.notes,
+            refusals=options.refusals,
         )
         async with aclosing(written_text) as pieces:
             async for piece in pieces:

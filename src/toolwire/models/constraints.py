@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+import re
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, MutableMapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
@@ -12,7 +13,9 @@ from toolwire.errors import DefinitionError, ProviderError
 from toolwire.events import Event
 from toolwire.grammars.message_grammar import GrammarSyntax, grammar
 from toolwire.messages import Message
+from toolwire.providers.context_overflow import overflow_in
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice
+from toolwire.providers.schema_dialects import Dialect
 from toolwire.tools import ToolDefinition
 
 GrammarServer = Literal["", "llama_cpp", "vllm", "sglang", "ollama", "ollama_chat", "lm_studio"]
@@ -49,8 +52,92 @@ _FIELDS: Mapping[str, _GrammarField] = {
     "lm_studio": _GrammarField("json_schema", _response_format),
 }
 GRAMMAR_SERVERS = tuple(_FIELDS)
-_REFUSED = frozenset({400, 422, 501})
-"""HTTP statuses of a server that refuses a request for what it contains."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConstraintKind:
+    """A kind of constraint, and the errors with which servers refuse it.
+
+    Attributes:
+        name: the name in notes.
+        words: finds the constraint in the message of an error.
+        statuses: the HTTP statuses of such an error; empty for any.
+    """
+
+    name: str
+    words: re.Pattern[str]
+    statuses: frozenset[int] = frozenset()
+
+    def is_refused(self, error: ProviderError) -> bool:
+        """Return whether an error says that the constraint is why there is no answer."""
+        if self.statuses and error.status not in self.statuses:
+            return False
+        message = str(error)
+        return self.words.search(message) is not None and overflow_in(message) is None
+
+
+# Servers of open models report it in many words, and some with status 500. A runtime in this process has no status.
+_GRAMMAR = ConstraintKind("the grammar", re.compile(r"grammar|schema|structur|ebnf|format|sampler", re.IGNORECASE))
+
+
+def strict_tools(dialect: Dialect | None) -> ConstraintKind:
+    """Return the constraint of strict tools; an API without a dialect for them is not sent any, and refuses none."""
+    words = re.compile("(?!)") if dialect is None else dialect.refusal
+    return ConstraintKind("the strict tools", words, frozenset({400, 422}))
+
+
+@dataclass(frozen=True, slots=True)
+class ConstrainedAnswer:
+    """One answer under a constraint, which the server may refuse.
+
+    Attributes:
+        model: the model that answers.
+        kind: the constraint.
+        refusals: the notes of the refusals of a run, by the model; a refusal is added. None to try each request anew.
+        notes: records the server's reason.
+    """
+
+    model: object
+    kind: ConstraintKind
+    refusals: MutableMapping[Any, str] | None
+    notes: Notes | None
+
+    def was_refused(self) -> bool:
+        """Return whether the server refused the constraint earlier in this run; note it then."""
+        reason = (self.refusals or {}).get(self.model)
+        if reason is not None:
+            _note(self.notes, reason)
+        return reason is not None
+
+    async def events(
+        self, constrained: AsyncGenerator[Event] | None, free: Callable[[], AsyncGenerator[Event]]
+    ) -> AsyncGenerator[Event]:
+        """Yield the constrained answer; if the server refuses the constraint, yield one without it, with a note.
+
+        Args:
+            constrained: the constrained answer; None for none.
+            free: asks without the constraint.
+        """
+        if constrained is not None:
+            has_begun = False
+            try:
+                async with aclosing(constrained):
+                    async for event in constrained:
+                        has_begun = True
+                        yield event
+            except ProviderError as error:
+                # Once text was read, another answer would contradict it.
+                if has_begun or not self.kind.is_refused(error):
+                    raise
+                reason = f"the server refused {self.kind.name}, so the answer is not constrained: {error}"
+                _note(self.notes, reason)
+                if self.refusals is not None:
+                    self.refusals[self.model] = reason
+            else:
+                return
+        async with aclosing(free()) as events:
+            async for event in events:
+                yield event
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +172,7 @@ class ConstrainedSource:
         format: the wire format that it is asked to write.
         api: the name of the API that it is reached through; "" for none.
         constraint: the constraint; None for none.
+        model: the backend of the model, by which refusals are remembered.
     """
 
     source: Callable[..., AsyncGenerator[Event]]
@@ -92,6 +180,7 @@ class ConstrainedSource:
     format: str
     api: str
     constraint: Constraint | None
+    model: object
 
     @property
     def takes_grammars(self) -> bool:
@@ -149,14 +238,29 @@ class ConstrainedSource:
         return written.text
 
     async def stream(
-        self, prompt: list[Message], request: ChatRequest, keywords: Mapping[str, Any], notes: Notes | None
+        self,
+        prompt: list[Message],
+        request: ChatRequest,
+        keywords: Mapping[str, Any],
+        *,
+        notes: Notes | None,
+        refusals: MutableMapping[Any, str] | None,
     ) -> AsyncGenerator[Event]:
-        """Yield what the model writes; if its server refuses the grammar, ask again without it, with a note."""
+        """Yield what the model writes; if its server refuses the grammar, ask again without it, with a note.
+
+        Args:
+            prompt: the conversation as text.
+            request: the request.
+            keywords: the keywords of the answer without a constraint.
+            notes: records why an answer is not constrained.
+            refusals: see `ConstrainedAnswer`.
+        """
+        answer = ConstrainedAnswer(self.model, _GRAMMAR, refusals, notes)
         constrained: dict[str, Any] | None = None
-        if self.constraint is not None:
+        if self.constraint is not None and not answer.was_refused():
             constrained = self._constrained(self.constraint, request, keywords, notes)
         first = None if constrained is None else self.source(prompt, **constrained)
-        async with aclosing(unless_refused(first, lambda: self.source(prompt, **keywords), notes)) as pieces:
+        async with aclosing(answer.events(first, lambda: self.source(prompt, **keywords))) as pieces:
             async for piece in pieces:
                 yield piece
 
@@ -183,41 +287,6 @@ def _strict(tool: ToolDefinition) -> ToolDefinition:
     if not {"strict", "custom"}.isdisjoint(tool.annotations):
         return tool
     return replace(tool, annotations={**tool.annotations, "strict": True})
-
-
-async def unless_refused(
-    constrained: AsyncGenerator[Event] | None, free: Callable[[], AsyncGenerator[Event]], notes: Notes | None
-) -> AsyncGenerator[Event]:
-    """Yield a constrained answer; if the server refuses the constraint, yield one without it, with a note.
-
-    Args:
-        constrained: the constrained answer; None for none.
-        free: asks without the constraint.
-        notes: records the server's reason.
-    """
-    if constrained is not None:
-        has_begun = False
-        try:
-            async with aclosing(constrained):
-                async for event in constrained:
-                    has_begun = True
-                    yield event
-        except ProviderError as error:
-            # Once text was read, another answer would contradict it.
-            if has_begun or not _is_refused(error):
-                raise
-            _note(notes, f"the server refused the grammar, so the answer is not constrained: {error}")
-        else:
-            return
-    async with aclosing(free()) as events:
-        async for event in events:
-            yield event
-
-
-def _is_refused(error: ProviderError) -> bool:
-    """Return whether an error says that the grammar is why there is no answer."""
-    # A runtime in this process has no statuses; its message names the grammar.
-    return error.status in _REFUSED or "grammar" in str(error).lower()
 
 
 def _note(notes: Notes | None, reason: str) -> None:

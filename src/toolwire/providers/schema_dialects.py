@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -19,6 +20,8 @@ _MAX_NODES = 20_000
 
 _ANNOTATIONS = frozenset(("title", "$comment", "$schema", "$id", "examples", "deprecated", "readOnly", "writeOnly"))
 """Keywords that do not constrain values."""
+_REFUSAL = r"\bstrict|schema(?! violation)|response.?format|grammar|additionalProperties"
+"""Finds `Invalid schema for function ..`, `Unknown parameter: tools[0].strict` and the like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class Dialect:
         closed: strict mode: whether all properties are required and no others are allowed.
         sealed: whether objects must allow no other properties, and a schema must not contain itself.
         plain_root: whether alternatives at the root are refused.
+        refusal: finds strict mode, or a schema that it does not take, in the message of an API's error.
     """
 
     name: str
@@ -46,6 +50,7 @@ class Dialect:
     closed: bool = False
     sealed: bool = False
     plain_root: bool = False
+    refusal: re.Pattern[str] = re.compile(_REFUSAL, re.IGNORECASE)
 
 
 def lower(definition: ToolDefinition, dialect: Dialect, notes: Notes) -> dict[str, Any]:
@@ -329,4 +334,6 @@ SEALED = Dialect(
     ),
     sealed=True,
     plain_root=True,
+    # Anthropic, also in Bedrock, names a place: "tools.1.custom: For 'array' type, property 'maxItems' is not .."
+    refusal=re.compile(rf"{_REFUSAL}|tools\.\d+\.custom(?!\.)", re.IGNORECASE),
 )  # fmt: skip

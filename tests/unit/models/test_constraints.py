@@ -18,7 +18,7 @@ from toolwire.errors import DefinitionError, ProviderError
 from toolwire.events import ContentDelta, Event, Finish
 from toolwire.messages import FinishReason, Message, ParsedResponse, TextPart, ToolCall
 from toolwire.models.backends import ApiBackend, StreamOptions, TextBackend
-from toolwire.models.constraints import GRAMMAR_SERVERS, Constraint
+from toolwire.models.constraints import GRAMMAR_SERVERS, Constraint, strict_tools
 from toolwire.providers.output_request import FINAL_ANSWER
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice
 from toolwire.testing import ScriptedTransport
@@ -59,13 +59,15 @@ class Recorded:
         yield Finish(FinishReason.STOP)
 
 
-def ask(backend: TextBackend, **request: Any) -> tuple[str, Notes]:
+def ask(backend: TextBackend, refusals: Any = None, **request: Any) -> tuple[str, Notes]:
     """Return the text of an answer, and the notes of its request."""
     notes = Notes()
 
     async def run() -> toolwire.ParsedResponse:
         chat = ChatRequest([Message("user", (TextPart("Hi"),))], tools=(TOOL, OTHER), **request)
-        return toolwire.collect([event async for event in backend.stream(chat, StreamOptions(notes=notes))])
+        return toolwire.collect(
+            [event async for event in backend.stream(chat, StreamOptions(notes=notes, refusals=refusals))]
+        )
 
     return asyncio.run(run()).content, notes
 
@@ -240,11 +242,134 @@ def test_a_required_call_of_strict_tools_stays_among_the_tools_that_the_request_
         assert not notes
 
 
+REFUSED_GRAMMAR = (400, b'{"error": {"message": "the compiled grammar is too large"}}')
+
+
 def test_tools_are_offered_again_without_strict_mode_where_the_server_refuses_it() -> None:
-    refused = (400, b'{"error": {"message": "the compiled grammar is too large"}}')
-    bodies, notes = strict_calls(refused, ParsedResponse("Hello."))
+    bodies, notes = strict_calls(REFUSED_GRAMMAR, ParsedResponse("Hello."))
     assert ["strict" in str(body["tools"]) for body in bodies] == [True, False]
-    assert "too large" in next(note for note in notes if note.where == "constrain").message
+    message = next(note for note in notes if note.where == "constrain").message
+    assert message.startswith("the server refused the strict tools")
+    assert "too large" in message
+
+
+STRICT_REFUSALS = [
+    ("openai_chat", 400, "Invalid schema for function 'ping': In context=(), 'additionalProperties' is required"),
+    ("openai_responses", 400, "Unknown parameter: 'tools[0].strict'."),
+    ("groq", 422, "body.tools.0.function.strict: Extra inputs are not permitted"),
+    ("openai_chat", 400, "This response_format type is unavailable now"),
+    ("groq", 400, "tools[0].function.parameters: `additionalProperties:false` must be set on every object"),
+    ("anthropic", 400, "The compiled grammar is too large, which would cause performance issues."),
+    ("anthropic", 400, "Schema is too complex for compilation."),
+    ("anthropic", 400, "tools.1.custom: For 'array' type, property 'maxItems' is not supported"),
+    ("bedrock_converse", 400, "The model returned the following errors: tools.0.custom: For 'array' type, .."),
+    ("bedrock_converse", 400, "tools.0.custom.strict: Extra inputs are not permitted"),
+]
+OTHER_ERRORS = [
+    ("openai_chat", 400, "Invalid 'messages[3].tool_call_id': string too long."),
+    ("openai_chat", 400, "Invalid 'tools[0].function.name': string does not match pattern."),
+    (
+        "openai_chat",
+        400,
+        "This model's maximum context length is 8192 tokens, of which the schema of tools takes 9000.",
+    ),
+    ("openai_responses", 400, "Unsupported parameter: 'temperature' is not supported with this model."),
+    ("anthropic", 400, "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'"),
+    ("anthropic", 400, "messages: roles must alternate between user and assistant"),
+    ("bedrock_converse", 400, "Malformed input request: 2 schema violations found, please reformat your input"),
+    ("cohere", 400, "invalid schema: strict"),  # it has no strict mode
+    ("openai_chat", 401, "Incorrect API key provided; strict mode"),
+    ("openai_chat", 500, "the compiled grammar is too large"),
+]
+
+
+def is_strict_refusal(api: str, status: int, message: str) -> bool:
+    return strict_tools(toolwire.get_api(api).strict_dialect).is_refused(ProviderError(message, status=status))
+
+
+@pytest.mark.parametrize(("api", "status", "message"), STRICT_REFUSALS)
+def test_an_error_about_strict_mode_or_schemas_refuses_the_strict_tools(api: str, status: int, message: str) -> None:
+    assert is_strict_refusal(api, status, message)
+
+
+@pytest.mark.parametrize(("api", "status", "message"), OTHER_ERRORS)
+def test_another_error_does_not_refuse_the_strict_tools(api: str, status: int, message: str) -> None:
+    assert not is_strict_refusal(api, status, message)
+
+
+def test_another_error_of_a_request_with_strict_tools_is_raised_at_once() -> None:
+    transport = ScriptedTransport(
+        "openai_chat", [(400, b'{"error": {"message": "messages are empty"}}'), ParsedResponse("Hello.")]
+    )
+
+    async def run() -> None:
+        async with Client("openai_chat", "m", base_url="http://b/v1", key="none", transport=transport) as client:
+            backend = ApiBackend(client)
+            backend.constraint = Constraint()
+            chat = ChatRequest([Message("user", (TextPart("Hi"),))], tools=(TOOL,))
+            async for _ in backend.stream(chat):
+                pass
+
+    with pytest.raises(ProviderError, match="messages are empty"):
+        asyncio.run(run())
+    assert len(transport.requests) == 1
+
+
+def test_a_run_offers_no_strict_tools_again_once_the_server_has_refused_them() -> None:
+    call = ParsedResponse(tool_calls=(ToolCall("clock", {}, "c1"),))
+    answers = [REFUSED_GRAMMAR, call, ParsedResponse("Noon."), ParsedResponse("Hello.")]
+    transport = ScriptedTransport("openai_chat", answers)
+    events: list[Any] = []
+
+    async def run() -> None:
+        async with Client("openai_chat", "m", base_url="http://b/v1", key="none", transport=transport) as client:
+            backend = ApiBackend(client)
+            backend.constraint = Constraint()
+            agent = Agent(backend, [clock], telemetry=False)
+            events.extend([event async for event in agent.run("What time is it?")])
+            await agent.ask("Hi")
+
+    asyncio.run(run())
+    assert ["strict" in str(body["tools"]) for body in transport.requests] == [True, False, False, True]
+    assert len([event for event in events if "refused the strict tools" in str(event)]) == 1
+
+
+def test_a_run_asks_for_no_grammar_again_once_the_server_has_refused_it() -> None:
+    model = Recorded(ProviderError("failed to parse grammar", status=400))
+    refusals: dict[Any, str] = {}
+    backend = constrained(model.served, Constraint(server="llama_cpp"))
+    first = ask(backend, refusals=refusals)[1]
+    second = ask(backend, refusals=refusals)[1]
+    assert [bool(request) for request in model.requests] == [True, False, False]
+    assert first == second
+    ask(constrained(model.served, Constraint(server="llama_cpp")), refusals=refusals)
+    assert model.requests[-1]
+
+
+@pytest.mark.parametrize(
+    ("message", "status", "refused"),
+    [
+        ("failed to parse grammar", 0, True),
+        ("Failed to initialize samplers", 400, True),
+        ("Invalid structural tag specification.", 400, True),
+        ("Invalid grammar request", 500, True),
+        ("extra field 'ebnf'", 422, True),
+        ("invalid JSON schema", 500, True),
+        ("'response_format.type' must be 'text'", 400, True),
+        ("the request exceeds the available context size, format included: 9000 tokens", 400, False),
+        ("model 'm' not found", 404, False),
+        ("messages must not be empty", 400, False),
+    ],
+)
+def test_a_server_refuses_a_grammar_with_words_about_it(message: str, status: int, refused: bool) -> None:
+    model = Recorded(ProviderError(message, status=status))
+    backend = constrained(model.served, Constraint(server="llama_cpp"))
+    if refused:
+        assert ask(backend)[0] == "Hello."
+    else:
+        with pytest.raises(ProviderError, match=message[:20]):
+            ask(backend)
+    assert len(model.requests) == 1 + refused
 
 
 def test_a_model_that_takes_no_grammar_answers_without_one_and_says_so() -> None:
