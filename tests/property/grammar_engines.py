@@ -57,7 +57,8 @@ class LlamaCpp:
             library, "_Z20llama_grammar_acceptP13llama_grammarj", None, [pointer, ctypes.c_uint32]
         )
         self._stacks = self._function(library, "_Z24llama_grammar_get_stacksP13llama_grammar", pointer, [pointer])
-        self._free = self._function(library, "_Z23llama_grammar_free_implP13llama_grammar", None, [pointer])
+        self._copy = self._function(library, "_Z24llama_grammar_clone_implRK13llama_grammar", pointer, [pointer])
+        self.free = self._function(library, "_Z23llama_grammar_free_implP13llama_grammar", None, [pointer])
 
     @staticmethod
     def _function(library: ctypes.CDLL, name: str, result: Any, arguments: list[Any]) -> Any:
@@ -69,17 +70,38 @@ class LlamaCpp:
         return function
 
     def match(self, grammar: str, text: str, syntax: str) -> Match:
-        loaded = self._load(None, grammar.encode(), b"root", False, None, 0, None, 0)
-        if not loaded:
-            raise ValueError("llama.cpp refuses the grammar")
+        loaded = self.load(grammar)
         try:
             for at, character in enumerate(text):
-                self._take(loaded, ord(character))
-                if not list(self._vectors(loaded)):
+                if not self.take(loaded, character):
                     return Match(at, False)
-            return Match(len(text), any(begin == end for begin, end in self._vectors(loaded)))
+            return Match(len(text), self.may_end(loaded))
         finally:
-            self._free(loaded)
+            self.free(loaded)
+
+    def load(self, grammar: str) -> int:
+        """Return the address of a grammar, which has to be freed."""
+        loaded: int | None = self._load(None, grammar.encode(), b"root", False, None, 0, None, 0)
+        if not loaded:
+            raise ValueError("llama.cpp refuses the grammar")
+        return loaded
+
+    def take(self, loaded: int, character: str) -> bool:
+        """Read a character; return whether the grammar allows it."""
+        self._take(loaded, ord(character))
+        return any(True for _ in self._vectors(loaded))
+
+    def allows(self, loaded: int, character: str) -> bool:
+        """Return whether a character may follow."""
+        copied = self._copy(loaded)
+        try:
+            return self.take(copied, character)
+        finally:
+            self.free(copied)
+
+    def may_end(self, loaded: int) -> bool:
+        """Return whether the text may end here."""
+        return any(begin == end for begin, end in self._vectors(loaded))
 
     def _vectors(self, loaded: int) -> Iterator[tuple[int, int]]:
         """Yield begin and end of each stack; an empty one says that the text may end here."""
@@ -114,8 +136,9 @@ class XGrammar:
     def __init__(self) -> None:
         importlib.import_module("tvm_ffi")
         with _empty_modules("torch", "transformers"):
-            self._grammar: Any = importlib.import_module("xgrammar").Grammar
+            self._module: Any = importlib.import_module("xgrammar")
             self._testing: Any = importlib.import_module("xgrammar.testing")
+        self._grammar = self._module.Grammar
         self._compiled = cache(self._compile)
 
     def _compile(self, grammar: str, syntax: str) -> Any:
@@ -126,6 +149,15 @@ class XGrammar:
                 return self._grammar.from_lark(grammar)
             case _:
                 return self._grammar.from_structural_tag(grammar)
+
+    def byte_matcher(self, grammar: str, syntax: str) -> Any:
+        """Return a matcher whose tokens are bytes, and one that ends the text."""
+        vocabulary = [*(bytes([byte]) for byte in range(256)), b"<eos>"]
+        tokens = self._module.TokenizerInfo(
+            vocabulary, vocab_type=self._module.VocabType.RAW, vocab_size=257, stop_token_ids=[256]
+        )
+        compiler = self._module.GrammarCompiler(tokens, max_threads=1)
+        return self._module.GrammarMatcher(compiler.compile_grammar(self._compiled(grammar, syntax)))
 
     def _accepts(self, grammar: str, text: str, syntax: str) -> tuple[bool, bool]:
         matcher = self._testing._get_matcher_from_grammar(self._compiled(grammar, syntax))

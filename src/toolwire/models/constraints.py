@@ -61,29 +61,33 @@ class ConstraintKind:
     Attributes:
         name: the name in notes.
         words: finds the constraint in the message of an error.
-        statuses: the HTTP statuses of such an error; empty for any.
+        statuses: the HTTP statuses with which these words count; empty for any.
+        unnamed: the HTTP statuses that count although the message does not name the constraint.
     """
 
     name: str
     words: re.Pattern[str]
     statuses: frozenset[int] = frozenset()
+    unnamed: frozenset[int] = frozenset()
 
     def is_refused(self, error: ProviderError) -> bool:
         """Return whether an error says that the constraint is why there is no answer."""
-        if self.statuses and error.status not in self.statuses:
-            return False
         message = str(error)
-        return self.words.search(message) is not None and overflow_in(message) is None
+        if overflow_in(message) is not None:
+            return False
+        is_named = self.words.search(message) is not None
+        return error.status in self.unnamed or (is_named and (not self.statuses or error.status in self.statuses))
 
 
-# Servers of open models report it in many words, and some with status 500. A runtime in this process has no status.
-_GRAMMAR = ConstraintKind("the grammar", re.compile(r"grammar|schema|structur|ebnf|format|sampler", re.IGNORECASE))
+# Messages of servers of open models often quote the place in the grammar and nothing else. If the grammar is not the
+# reason, the request without it is refused too, and that error is raised.
+_GRAMMAR = ConstraintKind("the grammar", re.compile("grammar", re.IGNORECASE), unnamed=frozenset({400, 422, 501}))
 
 
 def strict_tools(dialect: Dialect | None) -> ConstraintKind:
     """Return the constraint of strict tools; an API without a dialect for them is not sent any, and refuses none."""
     words = re.compile("(?!)") if dialect is None else dialect.refusal
-    return ConstraintKind("the strict tools", words, frozenset({400, 422}))
+    return ConstraintKind("the strict tools", words, statuses=frozenset({400, 422}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,7 @@ class ConstrainedAnswer:
             constrained: the constrained answer; None for none.
             free: asks without the constraint.
         """
+        reason = ""
         if constrained is not None:
             has_begun = False
             try:
@@ -131,12 +136,13 @@ class ConstrainedAnswer:
                     raise
                 reason = f"the server refused {self.kind.name}, so the answer is not constrained: {error}"
                 _note(self.notes, reason)
-                if self.refusals is not None:
-                    self.refusals[self.model] = reason
             else:
                 return
         async with aclosing(free()) as events:
             async for event in events:
+                # An answer proves that the constraint was the reason.
+                if reason and self.refusals is not None:
+                    self.refusals[self.model] = reason
                 yield event
 
 

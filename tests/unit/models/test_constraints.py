@@ -346,22 +346,31 @@ def test_a_run_asks_for_no_grammar_again_once_the_server_has_refused_it() -> Non
     assert model.requests[-1]
 
 
+def test_a_request_that_fails_without_the_grammar_too_is_no_refusal_to_remember() -> None:
+    errors = [ProviderError("unknown setting", status=400) for _ in range(2)]
+    model = Recorded(*errors)
+    refusals: dict[Any, str] = {}
+    backend = constrained(model.served, Constraint(server="llama_cpp"))
+    with pytest.raises(ProviderError, match="unknown setting"):
+        ask(backend, refusals=refusals)
+    ask(backend, refusals=refusals)
+    assert [bool(request) for request in model.requests] == [True, False, True]
+
+
 @pytest.mark.parametrize(
     ("message", "status", "refused"),
     [
         ("failed to parse grammar", 0, True),
-        ("Failed to initialize samplers", 400, True),
-        ("Invalid structural tag specification.", 400, True),
         ("Invalid grammar request", 500, True),
+        ("bad rule at line 3", 400, True),
         ("extra field 'ebnf'", 422, True),
-        ("invalid JSON schema", 500, True),
-        ("'response_format.type' must be 'text'", 400, True),
-        ("the request exceeds the available context size, format included: 9000 tokens", 400, False),
+        ("not implemented", 501, True),
+        ("the request exceeds the available context size, grammar included: 9000 tokens", 400, False),
         ("model 'm' not found", 404, False),
-        ("messages must not be empty", 400, False),
+        ("overloaded", 500, False),
     ],
 )
-def test_a_server_refuses_a_grammar_with_words_about_it(message: str, status: int, refused: bool) -> None:
+def test_a_server_refuses_a_grammar_by_its_status_or_its_words(message: str, status: int, refused: bool) -> None:
     model = Recorded(ProviderError(message, status=status))
     backend = constrained(model.served, Constraint(server="llama_cpp"))
     if refused:
