@@ -13,6 +13,7 @@ from toolwire.messages import CitationPart, CitedSource, OpaquePart, ReasoningPa
 from toolwire.providers.answer_shapes import AnswerShape, put_members
 from toolwire.providers.citations import own_item
 from toolwire.providers.content_blocks import BlockWriter
+from toolwire.providers.error_bodies import error_in
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import Frame, sse
 from toolwire.providers.message_parts import Json, UsageReader, members_except, object_of, uncached_tokens
@@ -272,7 +273,7 @@ def add_error(body: Mapping[str, Any], builder: ResponseBuilder) -> bool:
     """Report the error that takes the place of an answer; return whether there is one."""
     if body.get("type") != "error" and not (body.get("error") and "content" not in body):
         return False
-    error = body.get("error") or {}
+    error = error_in(body) or {}
     builder.fail(f"{error.get('type', 'error')}: {error.get('message', '')}", error=error)
     return True
 

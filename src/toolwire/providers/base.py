@@ -338,16 +338,17 @@ class ProviderApi(ABC):
         """
         data = as_dict(response)
         builder = self._builder(tools, id_seed)
+        why = ""
         try:
             self.read_response(data, builder)
         except UNREADABLE as error:
             why = f"the body is not a response of {self.name}: {type(error).__name__} {error}"
+        if builder.empty:  # unread members alone are no answer
+            builder.fail_with(data, why or f"the body contains no answer of {self.name}", json_excerpt(data))
+        elif why:
             builder.add_problem("malformed", why, json_excerpt(data))
         else:
-            if not builder.empty:  # unread members alone are no answer
-                builder.add_unread(self._answer, data)
-        if builder.empty:
-            builder.fail(f"the body contains no answer of {self.name}", "malformed", json_excerpt(data))
+            builder.add_unread(self._answer, data)
         builder.finish()
         return collect(builder.take(), raw=response)
 

@@ -226,9 +226,6 @@ class BedrockConverse(ProviderApi):
 
     def read_response(self, response: Json, builder: ResponseBuilder) -> None:
         """Report the content of a response to the builder."""
-        if "output" not in response and (message := response.get("message") or response.get("Message")):
-            builder.fail(str(message))
-            return
         builder.reason = read_reason(self.kind, response.get("stopReason"))
         for block in response["output"]["message"].get("content") or ():
             match block:

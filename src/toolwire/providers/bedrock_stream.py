@@ -66,7 +66,7 @@ class ConverseReader:
                 builder.add_unread(ANSWER, event)
             case "messageStart":
                 pass
-            case other if other.endswith(("Exception", "Error")) or "message" in event:
+            case other if other.endswith(("Exception", "Error")) or (other and "message" in event):
                 builder.fail(f"{other}: {event.get('message', '')}", error={"code": other})
             case _:
                 pass

@@ -26,18 +26,14 @@ def is_custom(call: Mapping[str, Any]) -> bool:
 def add_error(body: Mapping[str, Any], builder: ResponseBuilder) -> bool:
     """Report the error that a body contains; return whether there is one."""
     error = body.get("error")
-    if not error and "choices" not in body and (body.get("object") == "error" or "detail" in body):
-        # vLLM and FastAPI servers write errors without a member of that name.
-        detail = body.get("detail")
-        error = body if detail is None else {"message": detail if isinstance(detail, str) else json_text(detail)}
     if not error:
         return False
-    facts = error if isinstance(error, dict) else {"message": str(error)}
-    # Groq refuses a malformed call of the model, and quotes it: the provider did not fail.
-    refused = facts.get("code") == "tool_use_failed"
-    raw = str(facts.get("failed_generation") or "")
-    builder.fail(str(facts.get("message") or error), "malformed" if refused else "provider_error", raw, error=error)
-    return True
+    if isinstance(error, Mapping) and error.get("code") == "tool_use_failed":
+        # Groq refuses a malformed call of the model, and quotes it: the provider did not fail.
+        raw = str(error.get("failed_generation") or "")
+        builder.fail(str(error.get("message") or error["code"]), "malformed", raw, error=error)
+        return True
+    return builder.add_error(body)
 
 
 def read_finish(choice: Mapping[str, Any], kind: str) -> FinishReason | None:

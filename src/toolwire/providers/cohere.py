@@ -116,9 +116,7 @@ class _Reader:
                     builder.fail(str(error))
                 _add_usage(delta.get("usage"), builder)
             case _:
-                error = data.get("message") or data.get("error")
-                if isinstance(error, str) and "delta" not in data:
-                    builder.fail(error)
+                pass
 
 
 class _Writer(BlockWriter):
@@ -332,11 +330,7 @@ class Cohere(ChatMessages):
 
     def read_response(self, response: Json, builder: ResponseBuilder) -> None:
         """Report the content of a response to the builder."""
-        message = response.get("message")
-        if isinstance(message, str):  # an error takes the place of the answer
-            builder.fail(message)
-            return
-        message = message or {}
+        message = response.get("message") or {}
         builder.reason = read_reason(self.kind, response.get("finish_reason"))
         builder.add_reasoning(message.get("tool_plan"))
         starts: list[int] = []

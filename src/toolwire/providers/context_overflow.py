@@ -38,9 +38,14 @@ class Overflow:
 
 _OVERFLOW = re.compile(
     rf"{CODE}|context (?:length|window|limit|size)|prompt is too long|input is too long|too many (?:input )?tokens"
-    r"|input length|exceeds? the .{0,40}token",
+    r"|(?:input|prompt) length|length of the (?:messages|prompt|input)|inputs?\W{1,3}tokens|exceeds? the .{0,40}token",
     re.IGNORECASE,
 )
+_OF_ANSWERS = re.compile(
+    r"max_?(?:completion_?|output_?|new_?)?tokens|(?:output|completion|budget)[ _]tokens?", re.IGNORECASE
+)
+_OF_PROMPTS = re.compile(r"prompt|input|context|messages", re.IGNORECASE)
+"""Finds the side of a request that a shorter conversation makes shorter; a limit on answers remains as it is."""
 _RATE = re.compile(r"rate limit|quota|throttl|\bwait\b|\bper (?:second|min|minute|hour|day)\b", re.IGNORECASE)
 """Finds the limits that are about time: the same request may succeed later."""
 _IN_ANTHROPIC_WORDS = re.compile(
@@ -53,6 +58,11 @@ _LIMIT = re.compile(
       | (?P<before>\d{3,9})\ (?:tokens\ )?max(?:imum)?""",
     re.IGNORECASE | re.VERBOSE,
 )
+_ANSWER_TOO_LARGE = re.compile(
+    r"too large: (?P<output>\d{1,9})\b.{0,80}?context length is (?P<limit>\d{1,9})\b.{0,80}? (?P<prompt>\d{1,9}) input",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Finds the sizes in the message of vLLM for an answer that does not fit behind the prompt."""
 _PARTS = re.compile(r"(\d{2,9}) (?:in|of) the (?:messages|input|prompt)\D{1,20}(\d{1,9}) in the completion")
 _REQUESTED = re.compile(
     r"(?:requested|resulted in|contains|has|too long:?|length|request|prompt)\D{0,24}?(\d{3,9})\s*(?:input )?tokens",
@@ -63,12 +73,18 @@ _NUMBERS = re.compile(r"\d{3,9}")
 
 def overflow_in(message: str) -> Overflow | None:
     """Return the sizes that a backend's error names; None if the error is not about the length of the context."""
-    if not _OVERFLOW.search(message) or (_RATE.search(message) and CODE not in message):
+    if not _OVERFLOW.search(message):
+        return None
+    if CODE not in message and (
+        _RATE.search(message) or (_OF_ANSWERS.search(message) and not _OF_PROMPTS.search(message))
+    ):
         return None
     if (sizes := _IN_ANTHROPIC_WORDS.search(message)) is not None:
         if sizes["prompt"]:
             return Overflow(int(sizes["prompt"]), int(sizes["most"]))
         return Overflow(int(sizes["requested"]), int(sizes["limit"]), int(sizes["output"]))
+    if (sizes := _ANSWER_TOO_LARGE.search(message)) is not None:
+        return Overflow(int(sizes["prompt"]), int(sizes["limit"]), int(sizes["output"]))
     plain = message.replace(",", "").replace("_", " ")
     parts, limit, requested = _PARTS.search(plain), _LIMIT.search(plain), _REQUESTED.search(plain)
     size = int(limit["behind"] or limit["before"]) if limit else 0

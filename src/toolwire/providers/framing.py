@@ -348,6 +348,7 @@ class AwsEventStream:
         self.ended = False
         self._buffer = bytearray()
         self._broken = False
+        self._other: JsonObjects | None = None
         self._kinds: dict[bytes, str] = {}  # by headers
 
     def feed(self, data: bytes) -> Iterator[Frame]:
@@ -355,6 +356,11 @@ class AwsEventStream:
         if self._broken:
             return
         buffer = self._buffer
+        if self._other is None and not buffer and data[:1] == b"{":
+            self._other = JsonObjects()  # an error of a server before AWS; a frame would have more than 1 GB
+        if self._other is not None:
+            yield from self._other.feed(data)
+            return
         buffer += data
         start = 0
         while len(buffer) - start >= self._PRELUDE.size:
@@ -377,11 +383,13 @@ class AwsEventStream:
     def wrap(self, value: dict[str, Any]) -> Frame:
         """Return the frame of an object: botocore puts it under the name of the event."""
         name, payload = next(iter(value.items()), ("", None))
-        return Frame(payload if len(value) == 1 else value, name if len(value) == 1 else "")
+        return Frame(payload, name) if len(value) == 1 and isinstance(payload, dict) else Frame(value)
 
     def finish(self) -> Iterator[Frame]:
         """End the bytes, and yield the rest."""
-        if self._buffer and not self._broken:
+        if self._other is not None:
+            yield from self._other.finish()
+        elif self._buffer and not self._broken:
             yield Frame(None, "", "the stream ends inside a frame", repr(bytes(self._buffer)))
 
     def _broke(self, why: str, data: bytes) -> Frame:

@@ -154,9 +154,8 @@ class GeminiStreamReader:
         """Report the content of a response to the builder; `whole`: each of its parts is complete."""
         response = camel(response)
         builder = self._builder
-        if error := response.get("error"):
-            message = error.get("message") if isinstance(error, Mapping) else None
-            builder.fail(str(message or error), error=error)
+        if response.get("error"):
+            builder.add_error(response)
             return
         if camel(response.get("promptFeedback")).get("blockReason"):
             builder.reason = FinishReason.CONTENT_FILTER

@@ -57,7 +57,7 @@ class InteractionReader:
         if name in _ENDS:
             self.end(event["interaction"], streamed=True)
         elif name == "error" or event.get("error"):
-            self._fail(event.get("error"))
+            self._fail(event.get("error") or event)
         elif name.startswith(("step.", "content.")):
             index = event["index"]
             match action:
@@ -73,6 +73,8 @@ class InteractionReader:
         if response.get("error") and "status" not in response:
             self._fail(response["error"])
             return
+        if isinstance(response.get("status"), int):
+            return  # that of HTTP: a problem of a proxy, not an interaction
         for index, step in enumerate(response.get("steps") or response.get("outputs") or ()):
             if step.get("type") == "function_call":
                 self._builder.add_call(step.get("name"), step.get("arguments"), step.get("id"))

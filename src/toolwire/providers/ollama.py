@@ -30,6 +30,7 @@ from toolwire.messages import (
 from toolwire.providers import reasoning_effort
 from toolwire.providers.answer_shapes import AnswerShape, put_members
 from toolwire.providers.chat_messages import ChatMessages
+from toolwire.providers.error_bodies import may_be_error
 from toolwire.providers.failure_kinds import INTERNAL, FailureKind
 from toolwire.providers.file_parts import images_of, in_words
 from toolwire.providers.finish_reasons import read_reason, write_reason
@@ -226,8 +227,8 @@ message.tool_calls[function]: id type function
 
     def read_response(self, response: Json, builder: ResponseBuilder) -> None:
         """Report the content of a response, or of a line of a stream, to the builder."""
-        if error := response.get("error"):
-            builder.fail(str(error))
+        if response.get("error"):
+            builder.add_error(response)
             return
         message = response.get("message") or {}
         builder.add_reasoning(message.get("thinking"))
@@ -253,7 +254,9 @@ message.tool_calls[function]: id type function
 
         def read(frame: Frame) -> None:
             self.read_response(frame.value, builder)
-            builder.add_unread(self._answer, frame.value)
+            # The members of an error are no part of an answer.
+            if not may_be_error(frame.value) or isinstance(frame.value.get("message"), Mapping):
+                builder.add_unread(self._answer, frame.value)
 
         return read
 

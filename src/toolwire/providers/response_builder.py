@@ -39,6 +39,7 @@ from toolwire.messages import (
     call_id,
 )
 from toolwire.providers.answer_shapes import AnswerShape
+from toolwire.providers.error_bodies import error_in
 from toolwire.providers.failure_kinds import code_of, status_of
 from toolwire.providers.finish_reasons import is_own_word
 from toolwire.providers.message_parts import Json, answer_item, members_item
@@ -81,6 +82,11 @@ class ResponseBuilder:
         self._finished = False
         self._failed = False  # an error took the place of the rest
         self._before_finish: Callable[[], None] | None = None
+
+    @property
+    def pending(self) -> int:
+        """Number of events that were not taken yet."""
+        return len(self._events)
 
     @property
     def empty(self) -> bool:
@@ -368,6 +374,18 @@ class ResponseBuilder:
         self._failed = True
         self.reason = FinishReason.ERROR
         self._problem(kind, message, raw, None, error)
+
+    def add_error(self, body: Mapping[str, Any]) -> bool:
+        """Report the error that a body consists of, in whichever way it is written; return whether it is one."""
+        error = error_in(body)
+        if error is not None:
+            self.fail(str(error["message"]), error=error)
+        return error is not None
+
+    def fail_with(self, body: Mapping[str, Any], otherwise: str, raw: str) -> None:
+        """Report the error that a body consists of; or, if it is none, `otherwise`, and the body as `raw`."""
+        if not self.add_error(body):
+            self.fail(otherwise, "malformed", raw)
 
     def break_off(self) -> None:
         """Report that the stream ended without an end marker."""

@@ -295,8 +295,7 @@ class OutputReader:
         return matches
 
     def _failed(self, error: Any) -> None:
-        message = error.get("message") if isinstance(error, Mapping) else error
-        self._builder.fail(str(message or error), error=error)
+        self._builder.add_error(error if isinstance(error, Mapping) else {"error": error})
 
 
 def _is_cut(item: Mapping[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Ev
 from toolwire.messages import FinishReason, Part, Problem, Usage
 from toolwire.providers.answer_shapes import AnswerShape
 from toolwire.providers.context_overflow import recognisable
+from toolwire.providers.error_bodies import may_be_error
 from toolwire.providers.failure_kinds import TOO_LONG, kind_of_problem
 from toolwire.providers.finish_reasons import has_failure_word
 from toolwire.providers.framing import Frame, Framing
@@ -183,11 +184,16 @@ class StreamDecoder:
             return
         if not self.id or not self.model:
             self._identify(frame.value)
+        builder, why = self._builder, ""
+        pending = builder.pending
         try:
             self._read(frame)
         except UNREADABLE as error:
             why = f"a part of the stream does not belong to this API: {type(error).__name__} {error}"
-            self._builder.add_problem("malformed", why, json_excerpt(frame.value))
+        if builder.pending == pending and may_be_error(frame.value) and builder.add_error(frame.value):
+            return
+        if why:
+            builder.add_problem("malformed", why, json_excerpt(frame.value))
 
     def _identify(self, value: dict[str, Any]) -> None:
         """Note what identifies the answer; some APIs have it in an object of the first frame."""

@@ -192,7 +192,7 @@ def test_response_is_decoded() -> None:
         (answer("STOP_SEQUENCE"), "stop", []),
         (answer("ERROR_TOXIC"), "content_filter", []),
         ({"id": "x", "message": "invalid request"}, "error", ["provider_error"]),
-        ({"message": 5}, "stop", ["malformed"]),
+        ({"message": 5}, "error", ["malformed"]),
         ({}, "error", ["malformed"]),
     ],
 )

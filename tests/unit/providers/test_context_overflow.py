@@ -26,6 +26,26 @@ MESSAGES = [
     ("Rate limit: too many tokens per minute", None),
     ("Too many tokens, please wait before trying again.", None),
     ("Too many tokens: the request was throttled", None),
+    ("max_tokens must not exceed the maximum of 4096 tokens", None),
+    ("max_completion_tokens exceeds the max output tokens limit", None),
+    ("maxOutputTokens exceeds the limit of 8192 tokens", None),
+    ("You requested 9000 output tokens, which exceeds the maximum of 4096 tokens", None),
+    ("too many tokens requested: max_tokens=9000, limit 4096", None),
+    ("context_length_exceeded: max_tokens exceeds the limit of 100 tokens", Overflow(0, 100)),
+    (
+        "'max_tokens' is too large: 500. This model's maximum context length is 4096 tokens and your request has 4000 "
+        "input tokens (500 > 4096 - 4000).",
+        Overflow(4000, 4096, 500),
+    ),
+    (
+        "This model's maximum prompt length is 131072 but the request contains 140000 tokens.",
+        Overflow(140_000, 131_072),
+    ),
+    ("Please reduce the length of the messages. Current length is 9000 while limit is 8192", Overflow(9000, 8192)),
+    (
+        "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 4000 `inputs` tokens and 512 `max_new_tokens`",
+        Overflow(4000, 4096),
+    ),
     ("the value is too long", None),
     ("", None),
 ]

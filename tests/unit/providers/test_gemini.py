@@ -276,7 +276,7 @@ def test_items_of_the_provider_are_kept() -> None:
         (answer({"functionCall": {"name": "f"}}, finishReason="UNEXPECTED_TOOL_CALL"), "error", []),
         ({"promptFeedback": {"blockReason": "SAFETY"}}, "content_filter", []),
         ({"error": {"code": 503, "message": "overloaded"}}, "error", ["provider_error"]),
-        ({"candidates": 5}, "stop", ["malformed"]),
+        ({"candidates": 5}, "error", ["malformed"]),
         ({"candidates": [{"content": None, "finishReason": "STOP"}]}, "stop", []),
         ({"candidates": [{"index": 1, "finishReason": "SAFETY"}]}, "error", ["malformed"]),
     ],

@@ -268,7 +268,8 @@ def test_error_in_a_stream(data: bytes) -> None:
     ("event", "message"),
     [
         ({"event_type": "error", "error": "It broke"}, "It broke."),
-        ({"event_type": "error"}, "None."),
+        ({"event_type": "error"}, "The interaction failed."),
+        ({"event_type": "error", "message": "It broke"}, "It broke."),
         ({"event_type": "interaction.status_update", "error": {"message": "It broke"}}, "It broke."),
         ({"error": {"code": "internal", "message": "It broke"}}, "Internal: It broke."),
         ({"event_type": "error", "error": {"code": "internal"}}, "Internal: the interaction failed."),

@@ -182,7 +182,7 @@ def test_response_is_decoded() -> None:
         ({**message(done=True), "done_reason": "length"}, "length", []),
         ({**message(done=True), "done_reason": "load"}, "stop", []),
         ({"error": "model not found"}, "error", ["provider_error"]),
-        ({"message": 5}, "stop", ["malformed"]),
+        ({"message": 5}, "error", ["malformed"]),
         ({}, "error", ["malformed"]),
     ],
 )

@@ -623,19 +623,6 @@ def test_word_of_the_provider_behind_a_router_says_that_the_answer_was_cut(nativ
     assert (read.tool_calls, read.finish_reason) == ((), reason)
 
 
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        ({"object": "error", "message": "too long", "code": 400}, "Too long."),
-        ({"detail": "Not Found"}, "Not Found."),
-        ({"detail": [{"msg": "field required"}]}, '[{"msg": "field required"}].'),
-    ],
-)
-def test_error_bodies_of_compatible_servers_are_errors_of_the_provider(body: dict[str, Any], message: str) -> None:
-    (problem,) = CHAT.decode_response(body).problems
-    assert (problem.kind, problem.message) == ("provider_error", message)
-
-
 def test_content_that_is_an_object_is_its_json() -> None:
     read = CHAT.decode_response({"choices": [{"message": {"content": {"a": 1}}, "finish_reason": "stop"}]})
     assert read.content == '{"a": 1}'
