@@ -2,6 +2,7 @@
 
 import asyncio
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,106 @@ elixir x.exs
 true && make
 echo x | python
 if true; then make; fi
+git commit -m 'add x'
+git -C sub commit
+git --namespace status commit
+git checkout main
+git merge x
+git push
+git pull
+git am x
+git branch x
+git diff --ext-diff
+cd sub && git commit -am x
+terraform apply -auto-approve
+tofu destroy
+pulumi up
+ansible-playbook site.yml
+helm install a b
+packer build x.pkr.hcl
+serverless deploy
+pre-commit run
+husky
+lint-staged
+npm ci
+npm install
+npm i x
+npm --prefix sub install
+yarn
+yarn --version
+yarn add x
+pnpm install
+cargo build
+cargo install --path .
+go build ./...
+composer install
+bundle install
+gem install x
+poetry install
+eslint .
+prettier x
+jest
+vitest
+webpack
+mypy src
+sphinx-build docs out
+certbot renew
+systemctl start x
+docker compose up
+docker build .
+crond
+cd sub && make
+cd sub; ./configure
+pushd sub && npm test
+(cd sub && make)
+{ make; }
+ls && unknown-program
+ls | unknown-program
+echo "$(unknown-program)"
+echo `make`
+echo "`make`"
+cat <(make)
+ls > >(make)
+PATH=.; ls
+PATH=.:$PATH
+A=1 ls
+env PAGER=./x man ls
+find . -exec ./x {} +
+find . -name a -ok make ;
+fd -x make
+fd --exec ./x
+xargs -n 1 make
+xargs -r make
+sudo -n make ls
+sudo -u root make
+timeout -s KILL 5 make
+nice -n 5 make
+tar xIf ./x y
+tar -cIf ./x y z
+rg --pre ./x word
+rsync --rsync-path=./x a h:b
+wget -e use_askpass=./x y
+curl -K x
+gcc @x a.c
+gcc -fplugin=./x.so a.c
+$CC x
+ls1
+LS
+/tmp/ls
+~/bin/ls
+ls() { make; }; ls
+ls () { make; }
+a=(x)
+'if' ls
+if "then" ls
+\\2>&1
+ls2>&12>&1
+sudo <&- make
+sudo >&2- make
+sudo >- make
+echo 'not closed
+echo "not closed
+echo $(not closed
 """.strip().splitlines()
 
 
@@ -228,18 +329,31 @@ def test_a_line_that_a_rule_allows_exactly_runs_beside_a_rule_that_denies(line: 
     "line",
     [
         *("ls -la", "git status", "git log --oneline", "git diff HEAD~1", "cat a b | sort", "grep -rn remove src"),
-        *("find . -name '*.py'", "head -5 a", "less a", "cp a b", "git commit -m 'add x'", "cd a && ls", "time ls"),
-        *("mkdir -p a/b", "sudo ls", "curl https://x", "cargo build", "tar xf a.tar", "npm install x", "farm a"),
-        *(["ls", "-la"], ["git", "status"], "/usr/bin/ls", "git commit -m 'confirm --form'"),
+        *("find . -name '*.py'", "head -5 a", "less a", "cp a b", "cd a && ls", "time ls"),
+        *("mkdir -p a/b", "sudo ls", "curl https://x", "tar xf a.tar", "tar -xzf a.tgz --strip-components=1"),
+        *(["ls", "-la"], ["git", "status"], "/usr/bin/ls", "git log --grep 'confirm --form'"),
         *(
-            "yarn add x",
-            "yarn --version",
-            "pnpm install",
             "git -C sub status",
-            "git checkout config",
-            "rbenv versions",
-            "flatpak list",
+            "git --no-pager log",
+            "git --git-dir=x diff",
+            "git branch",
+            "git branch -a",
+            "git stash list",
+            "git remote -v",
+            "/bin/ls",
         ),
+        *("rbenv versions", "flatpak list", "npm ls", "npm --prefix sub ls", "npm --version", "docker ps", "pip list"),
+        *("ls > out.txt 2>&1", "ls &> out", "cat < in >> out", "wc -l <<< make", "echo 'a; make' | grep -E 'x|make'"),
+        *('echo "Done; (make)"', "cat a && (cd b; ls)", "{ ls; cat a; }", "if test -f a; then ls; else pwd; fi"),
+        *("sudo -u root ls", "timeout 5 ls", "timeout -k 1s 5m ls", "nice -n 5 ls", "env", "time -p ls", "nohup ls"),
+        *(
+            "find . -name '*.py' -exec cat '{}' +",
+            "ls | xargs grep x",
+            "xargs -n 1 -I '{}' cat '{}'",
+            "# make",
+            "ls # make",
+        ),
+        *("echo a\\;b", 'echo "a\\"; make"', "ls \\\n -l", "echo ${x:-y}", "gcc -O2 -o a a.c", "rg -n 'a|b' src"),
     ],
 )
 def test_ordinary_lines_run_unasked_beside_a_rule_that_denies(line: Any) -> None:
@@ -250,6 +364,85 @@ def test_ordinary_lines_run_unasked_beside_a_rule_that_denies(line: Any) -> None
 @pytest.mark.parametrize(("name", "line"), HARMLESS)
 def test_rules_that_deny_leave_others_alone(name: str, line: Any) -> None:
     assert not DENIED[name].maybe(line)
+
+
+_SHELL_PIECES = st.sampled_from(
+    [
+        *(
+            "ls",
+            "x",
+            "cat",
+            "if",
+            "then",
+            "fi",
+            "echo",
+            "A=1",
+            " ",
+            " ",
+            " ",
+            "\n",
+            ";",
+            "&",
+            "|",
+            "&&",
+            "||",
+            "<",
+            ">",
+        ),
+        *(
+            ">>",
+            "<<<",
+            "2>&1",
+            "(",
+            ")",
+            "{",
+            "}",
+            "$(",
+            "`",
+            "'",
+            '"',
+            "\\",
+            "#",
+            "$",
+            "$x",
+            "!",
+            "/",
+            "./",
+            "1",
+            "-x",
+        ),
+        *(
+            "time",
+            "command",
+            "builtin",
+            "exec",
+            "eval",
+            "sh -c",
+            "xargs",
+            "find . -exec",
+            "for a in",
+            "do",
+            "done",
+            "()",
+        ),
+    ]
+)
+
+
+@settings(max_examples=300)
+@given(st.lists(_SHELL_PIECES, max_size=12).map("".join))
+def test_a_line_with_an_unknown_program_never_runs_unasked(text: str) -> None:
+    """A shell with no programs at all reports each that it would run; of the pieces, two are plain programs."""
+    denying = Policy((Rule("deny", "execute_command", {"command": Command(("rm",))}),))
+    if not isinstance(denying.decide(ToolCall("execute_command", {"command": text}), RUN, CONTEXT), Allow):
+        return
+    watched = "PATH=/nowhere\ncommand_not_found_handle() { printf '%s\\0' \"$1\" >&9; }\n"
+    with tempfile.TemporaryDirectory() as here, tempfile.TemporaryFile() as seen:
+        script = f"exec 9>&{seen.fileno()}\n{watched}{text}\n"
+        argv, descriptors = ["bash", "-c", script], [seen.fileno()]
+        subprocess.run(argv, cwd=here, pass_fds=descriptors, stdin=-3, stdout=-3, stderr=-3, timeout=10, check=False)
+        seen.seek(0)
+        assert set(seen.read().decode().split("\0")[:-1]) <= {"ls", "cat", "xargs", "find", ""}, text
 
 
 ANY = Command(("*",), options=("*",))
@@ -294,3 +487,4 @@ def test_long_commands_are_decided_about_in_short_time(line: Any) -> None:
     for rule in (Command(("rm", "-rf")), Command(("git", "push"), exact=True)):
         assert not rule.surely(line)
         rule.maybe(line)
+        rule.is_unclear(line)

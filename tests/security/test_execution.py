@@ -480,6 +480,21 @@ SCRIPTS = [
     (". ./plain; true", "plain", True),
     ("python3 x.py && source plain", "plain", True),
     ("echo `sh plain`", "plain", True),
+    ("cd docs && make", "docs/Makefile", True),
+    ("cd docs; cd inner; python3 y.py", "docs/inner/y.py", True),
+    (["sh", "-c", "cd docs && make"], "docs/Makefile", False),
+    (["sh", "-c", "python3 x.py"], "x.py", False),
+    (["make", "-C", "docs"], "docs/Makefile", False),
+    (["make", "-Cdocs"], "docs/Makefile", False),
+    (["make", "--directory=docs"], "docs/Makefile", False),
+    (["npm", "--prefix", "docs", "test"], "docs/package.json", False),
+    (["make", "-f", "plain"], "plain", False),
+    (["git", "commit", "-m", "x"], ".git/hooks/pre-commit", False),
+    (["git", "commit", "-m", "x"], ".git/config", False),
+    (["terraform", "apply"], "main.tf", False),
+    (["ansible-playbook", "site.yml"], "site.yml", False),
+    (["docker", "compose", "up"], "compose.yaml", False),
+    (["pre-commit", "run"], ".pre-commit-config.yaml", False),
 ]
 
 
@@ -488,8 +503,9 @@ SCRIPTS = [
 def test_design_2_a_command_is_bound_to_the_scripts_that_it_names(
     root: Path, command: list[str] | str, changed: str, by_shell: bool, when: str
 ) -> None:
-    (root / "docs").mkdir()
-    for name in ("x.py", "script", "docs/tool.py", "docs/__main__.py", "Makefile", "package.json"):
+    for folder in ("docs", "docs/inner", ".git/hooks"):
+        (root / folder).mkdir(parents=True)
+    for name in ("x.py", "script", "docs/tool.py", "docs/__main__.py", "Makefile", "package.json", changed):
         (root / name).write_text("#!/bin/sh\n")
     (root / "plain").write_text("true\n")
 

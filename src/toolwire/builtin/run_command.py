@@ -14,7 +14,6 @@ import hashlib
 import json
 import os
 import re
-import shlex
 import shutil
 import signal
 from collections.abc import Mapping
@@ -28,6 +27,7 @@ from toolwire.builtin.shown_calls import ShownCalls, changeable_code, code_note,
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.runtime.directory_descriptors import real_path
+from toolwire.runtime.launched_files import shell_words
 from toolwire.text.escape import escape_invisible
 from toolwire.text.truncate import omission
 
@@ -150,7 +150,7 @@ class Commands:
 
     def _code(self, argv: list[str], directory: int, env: Mapping[str, str], *, by_shell: bool) -> dict[str, str]:
         """Return what `changeable_code` does; `by_shell`: the last argument is text that a shell interprets."""
-        words_read = [argv[0], *_shell_words(argv[-1])] if by_shell else argv
+        words_read = [argv[0], *shell_words(argv[-1])] if by_shell else argv
         return changeable_code(words_read, real_path(directory), env, self._roots.roots)
 
     def _limit(self, seconds: float) -> float:
@@ -176,8 +176,6 @@ class Commands:
         return list(command), False
 
 
-_PUNCTUATION = frozenset("();<>|&")
-"""Characters of the words between two commands of a shell."""
 _CHANGES = {
     "path": "{cwd} leads elsewhere",
     "directory": "{cwd} is another directory",
@@ -209,21 +207,6 @@ def _difference(previewed: str, state: Mapping[str, Any]) -> str:
     """Return what has changed since a preview, as the beginning of a sentence; "" for nothing."""
     before = json.loads(previewed)
     return next((words for name, words in _CHANGES.items() if before[name] != state[name]), "")
-
-
-def _shell_words(text: str) -> list[str]:
-    """Return the words of a shell command, as far as they are known before it runs; `sh` for what reads a script in."""
-    lexer = shlex.shlex(text.replace("`", ";"), posix=True, punctuation_chars=True)  # backticks contain a command
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    try:
-        shell_words = list(lexer)
-    except ValueError:  # a quote is not closed
-        shell_words = text.split()
-    begins = [True, *(_PUNCTUATION.issuperset(word) for word in shell_words)]
-    return [
-        "sh" if begin and word in (".", "source") else word for begin, word in zip(begins, shell_words, strict=False)
-    ]
 
 
 def words(text: str) -> list[str]:

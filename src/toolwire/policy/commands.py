@@ -24,6 +24,22 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from toolwire._surface import check_items
+from toolwire.policy.known_programs import (
+    CUTTING,
+    EXECUTING,
+    INPUT_SHELLS,
+    LAUNCHERS,
+    LONG,
+    PREFIXES,
+    READERS,
+    RENAMING,
+    RUNS,
+    RUNS_NOTHING,
+    SHELLS,
+    is_plain,
+    launched,
+)
+from toolwire.policy.shell_text import simple_commands
 from toolwire.text.word_set import word_set
 
 MAX_LENGTH = 1 << 16
@@ -52,85 +68,6 @@ _SEPARATING = re.compile(r"[\s;&|`]|\$\(")
 
 
 _RESERVED = word_set("if then else elif do while until for case coproc ! { (")
-SHELLS = word_set("sh bash dash ash zsh ksh mksh csh tcsh fish pwsh powershell cmd busybox toybox")
-LAUNCHERS = SHELLS | word_set("""
-    env sudo doas su runuser pkexec xargs parallel nohup nice ionice chrt taskset time timeout stdbuf setsid watch
-    strace ltrace gdb valgrind script flock unshare nsenter chroot fakeroot systemd-run at batch crontab ssh rsh mosh
-    screen tmux command builtin exec eval source . trap entr find fd ld.so dbus-run-session python pypy perl ruby node
-    nodejs deno bun php lua tclsh wish expect osascript java wscript m bc dc awk gawk mawk nawk sed ed ex vi vim nvim
-    view emacs nano less more man sqlite psql mysql ftp sftp npx bunx pnpx uvx pipx
-    rscript r julia ipython octave gnuplot ghci runghc runhaskell elixir iex erl escript scala groovy swift kotlin
-    jshell guile sbcl clisp ocaml racket raku pwsh dotnet rustup setpriv setarch linux prlimit numactl
-    cpulimit chpst softlimit choom capsh sg newgrp rlwrap unbuffer hyperfine perf proot bwrap firejail machinectl
-    lxc vagrant ansible nix nix-shell guix direnv mise asdf socat nc ncat netcat start-stop-daemon run-parts
-    logrotate faketime xvfb-run xdg-open bind complete compgen mapfile readarray coproc
-""")
-"""Programs whose operands are programs to run, or text that can run some; without their version, as `m` for `m4`."""
-_BUILDERS = word_set("""
-    make gmake bmake ninja cmake ctest meson scons bazel gradle mvn ant sbt rake just task tox nox pytest invoke fab pip
-    pre-commit dpkg rpm apt apt-get yum dnf brew gem composer mix lein waf
-""")
-"""Programs that run commands of a file in their directory, or of a package."""
-_RUNNING_OPTION = re.compile(
-    r"--?[\w-]*(?:command|exec|program|pager|rsh|eval|action|wrapper|engine|filter|editor|config|plugin|script)\b"
-)
-"""An option that names a program, by the words that such options have."""
-_RUNNING_SHORT = {
-    "git": ("-c",), "tar": ("-I", "-F"), "ssh": ("-o", "-F"), "scp": ("-o", "-S", "-F"), "sftp": ("-o", "-S"),
-    "rsync": ("-e",), "zip": ("-T",), "sort": ("--co",),
-}  # fmt: skip
-"""Short options that name a program, or set what names one."""
-_VIEWERS = word_set("less more man")
-"""Launchers that only show their operands, unless an option or `!` says otherwise."""
-_READERS = SHELLS | word_set("eval ssh rsh su watch script at batch parallel mosh")
-"""Launchers that parse their operands as a shell does."""
-_INPUT_SHELLS = SHELLS | word_set("source . su")
-"""Programs that may run commands from their input."""
-_PREFIXES = word_set("""
-    env sudo doas su runuser pkexec xargs parallel nohup nice ionice chrt taskset time timeout stdbuf setsid strace
-    ltrace flock unshare nsenter chroot fakeroot systemd-run command builtin exec busybox toybox
-""")
-"""Launchers whose first operand is usually the program to run."""
-_RENAMING = word_set("alias hash enable abbr")
-"""Builtins that can give a command another name."""
-_LONG = {"r": word_set("--recursive"), "f": word_set("--force"), "d": word_set("--delete"), "a": word_set("--all")}
-"""Options that have a short name with most programs; they may be cut short."""
-_RUNS = {
-    "git": word_set("submodule bisect config filter-branch difftool mergetool rebase hook maintenance"),
-    "npm": word_set("""
-        run run-script rum urn exec x explore start test t tst restart stop config c set init create innit
-        install-test it install-ci-test cit install-clean-test clean-install-test sit
-    """),
-    "docker": word_set("run exec compose build buildx container start"),
-    "podman": word_set("run exec compose build container start"),
-    "kubectl": word_set("exec run debug config"),
-    "go": word_set("run generate tool test env"),
-    "cargo": word_set("run r test t bench"),
-    "uv": word_set("run tool"),
-    "poetry": word_set("run shell config"),
-    "pdm": word_set("run config"),
-    "hatch": word_set("run shell test config env"),
-    "rye": word_set("run config"),
-    "pixi": word_set("run shell exec config"),
-    "pipenv": word_set("run shell scripts"),
-    "conda": word_set("run config"),
-    "mamba": word_set("run config"),
-    "micromamba": word_set("run config"),
-    "bundle": word_set("exec e config"),
-    "rbenv": word_set("exec"),
-    "pyenv": word_set("exec"),
-    "nodenv": word_set("exec"),
-    "flatpak": word_set("run"),
-    "snap": word_set("run"),
-}
-"""Subcommands that run their operands; a rule has to name them to allow them."""
-_RUNS_NOTHING = {
-    "yarn": word_set("install add remove list outdated why audit info upgrade up"),
-    "pnpm": word_set("install i add remove rm list ls outdated why audit update up"),
-}
-"""Subcommands of programs that run a script for any other word; a rule has to name all other words."""
-_CUTTING = word_set("npm bundle")
-"""Programs that accept an abbreviated subcommand."""
 MIN_CUT = 3
 """Minimum length of such an abbreviation, in letters; shorter words are subcommands of their own."""
 
@@ -187,14 +124,13 @@ class Command:
         return self._maybe(value, MAX_DEPTH)
 
     def is_unclear(self, value: Any) -> bool:
-        """Return whether it may run this command though no word says so: from a script, an option or a variable."""
+        """Return whether it may run this command though no word says so: from a script, a hook or a variable."""
         if isinstance(value, list) and all(isinstance(word, str) for word in value):
             return self._is_hidden_in(value)
         if not isinstance(value, str):
             return False  # it may match, so the rule fits it
-        text = value.replace("\\\n", "")
-        parts = dict.fromkeys([*_BREAKS.split(text), *_INNER_BREAKS.split(text)])
-        return any(self._is_hidden_in(_words(part)) for part in parts)
+        commands = simple_commands(value)
+        return commands is None or any(map(self._is_hidden_in, commands))
 
     def _is_hidden_in(self, words: Sequence[str]) -> bool:
         at = 0
@@ -202,21 +138,14 @@ class Command:
             at += 1
         if at >= len(words):
             return False
-        # A variable may name a pager, an editor or a library, which the program then runs.
-        if _ASSIGNMENT.match(words[at]) and at + 1 < len(words):
-            return True
-        if _is_script(words[at]):
+        # A variable may name a pager, an editor, a library or where programs are looked up.
+        if _ASSIGNMENT.match(words[at]) or _is_script(words[at]):
             return True
         program, operands = _program(words[at]), words[at + 1 :]
-        if program in _VIEWERS and not any(word[:1] in "-+" or "!" in word for word in operands):
-            return False
-        if program in _PREFIXES and program not in SHELLS:
-            launched = any(
-                _is_script(word) or any(_program(word) in names for names in (_OPAQUE, _RUNS, _RUNS_NOTHING))
-                for word in operands
-            )
-            return launched or self._is_mentioned_in(operands)
-        return program in _OPAQUE or _names_program(program, operands) or self._is_mentioned_in(operands)
+        is_prefix = program in PREFIXES and program not in SHELLS
+        if not (is_prefix or is_plain(words[at], operands)) or self._is_mentioned_in(operands):
+            return True
+        return (is_prefix or program in EXECUTING) and any(map(self._is_hidden_in, launched(program, operands)))
 
     def _is_mentioned_in(self, operands: Sequence[str]) -> bool:
         """Return whether the name of the command is a part of a word, as in `alias.x=!rm y` or `-Orm`."""
@@ -268,7 +197,7 @@ class Command:
         if options_fit and any(self._begins(folded, at, read=read) for at in range(len(folded))):
             return True
         programs = {_program(word) for word in words}
-        run, inner = not programs.isdisjoint(LAUNCHERS), not programs.isdisjoint(_READERS)
+        run, inner = not programs.isdisjoint(LAUNCHERS), not programs.isdisjoint(READERS)
         # A word may be a command of its own, as after `sh -c` or `ssh host`.
         nested = [word for word in words if _SEPARATING.search(word) or (inner and _SHELL.search(word))]
         return any(self._maybe(_value(word), depth - 1, run=run) for word in nested)
@@ -296,23 +225,9 @@ class Command:
         )
 
 
-_OPAQUE = (LAUNCHERS | _BUILDERS) - (_PREFIXES - SHELLS) - word_set("find fd trap watch entr")
-"""Programs that may run anything, whatever their words say. The words of the others name what they run."""
-
-
 def _is_script(word: str) -> bool:
     """Return whether a word that names a program names a file of the project."""
     return "/" in word and not word.startswith("/")
-
-
-def _names_program(program: str, operands: Sequence[str]) -> bool:
-    """Return whether a subcommand or an option makes a program run another one."""
-    # An option before the subcommand may have a value, which looks like a subcommand.
-    subcommands = operands if operands and operands[0][:1] == "-" else operands[:1]
-    if any(_is_running(program, word) for word in subcommands if word[:1] != "-"):
-        return True
-    short = _RUNNING_SHORT.get(program, ())
-    return any(_RUNNING_OPTION.match(word) or word.startswith(short or "\0") for word in operands)
 
 
 def _is_program(word: str, glob: str) -> bool:
@@ -343,14 +258,14 @@ def _runs(words: Sequence[str], globs: Sequence[str]) -> bool:
 
 def _is_running(program: str, subcommand: str) -> bool:
     """Return whether a subcommand makes a program run its operands, or a script of the project."""
-    if program in _RUNS_NOTHING:
-        return subcommand not in _RUNS_NOTHING[program]
-    cut = program in _CUTTING and len(subcommand) >= MIN_CUT
+    if program in RUNS_NOTHING:
+        return subcommand not in RUNS_NOTHING[program]
+    cut = program in CUTTING and len(subcommand) >= MIN_CUT
     # Package managers complete abbreviations: `npm run-s x` is `npm run-script x`. A name with a hyphen is only
     # completed from a word with one, so `npm in` cannot mean `install-test`.
     return any(
         subcommand == name or (cut and ("-" not in name or "-" in subcommand) and name.startswith(subcommand))
-        for name in _RUNS.get(program, ())
+        for name in RUNS.get(program, ())
     )
 
 
@@ -402,23 +317,23 @@ def _is_unknown(words: Sequence[str], bare: str) -> bool:
     if _EXPANDED & set(first):
         return True
     # An alias may give the name of a harmless program to any command.
-    if first in _RENAMING and operands:
+    if first in RENAMING and operands:
         return True
     expanded = any(mark in word for word in operands for mark in "$`") or not _EXPANDED.isdisjoint(bare)
     if _program(first) in LAUNCHERS and expanded:
         return True
     shell = _launched(words, at)
-    return _program(words[shell]) in _INPUT_SHELLS and _reads_input(words[shell + 1 :])
+    return _program(words[shell]) in INPUT_SHELLS and _reads_input(words[shell + 1 :])
 
 
 def _launched(words: Sequence[str], at: int) -> int:
     """Return the position of the program that the launchers at a position run, for example of `sh` in `sudo -n sh`."""
     launcher, after_option = at, False
-    while at + 1 < len(words) and _program(words[launcher]) in _PREFIXES:
+    while at + 1 < len(words) and _program(words[launcher]) in PREFIXES:
         at += 1
         word = words[at]
         # A program may also look like the value of an option.
-        if _program(word) in _PREFIXES or _program(word) in _INPUT_SHELLS:
+        if _program(word) in PREFIXES or _program(word) in INPUT_SHELLS:
             launcher = at
         elif not (word.startswith("-") or after_option or _ASSIGNMENT.match(word) or word[:1].isdigit()):
             return at
@@ -483,7 +398,7 @@ def _has_option(words: Sequence[str], glob: str, *, read: bool) -> bool:
         return True
     short = {letter for word in words if _SHORT.fullmatch(word) for letter in word[1:]}
     long = [word.partition("=")[0] for word in words if word[:2] == "--" and len(word) > 2]
-    short |= {letter for letter, names in _LONG.items() if any(name.startswith(cut) for name in names for cut in long)}
-    if any(glob in names and letter in short for letter, names in _LONG.items()):
+    short |= {letter for letter, names in LONG.items() if any(name.startswith(cut) for name in names for cut in long)}
+    if any(glob in names and letter in short for letter, names in LONG.items()):
         return True
     return bool(_SHORT.fullmatch(glob)) and set(glob[1:]) <= short
