@@ -104,6 +104,8 @@ from toolwire.policy.session import Session as Session
 from toolwire.providers.api_registry import apis as apis
 from toolwire.providers.api_registry import get_api as get_api
 from toolwire.providers.base import ProviderApi as ProviderApi
+from toolwire.providers.chat_deltas import chat_deltas as chat_deltas
+from toolwire.providers.chat_deltas import short_call_id as short_call_id
 from toolwire.providers.negotiation import FormatNegotiator as FormatNegotiator
 from toolwire.providers.negotiation import ToolsConfig as ToolsConfig
 from toolwire.providers.output_schema import OutputSchema as OutputSchema
@@ -129,6 +131,7 @@ from toolwire.tools import Tool as Tool
 from toolwire.tools import ToolDefinition as ToolDefinition
 from toolwire.tools import ToolOptions as ToolOptions
 from toolwire.tools import tool as tool
+from toolwire.tools import usable_definitions as usable_definitions
 from toolwire.wire.arguments import ReadArguments as ReadArguments
 from toolwire.wire.arguments import read_arguments as read_arguments
 from toolwire.wire.fallback import FallbackLevel as FallbackLevel
@@ -137,6 +140,7 @@ from toolwire.wire.format_registry import get_format as get_format
 from toolwire.wire.profiles import Profile as Profile
 from toolwire.wire.profiles import detect_from_template as detect_from_template
 from toolwire.wire.profiles import profile as profile
+from toolwire.wire.prompt_state import prompt_opens_reasoning as prompt_opens_reasoning
 from toolwire.wire.prompts import Manifest as Manifest
 from toolwire.wire.prompts import prompt as prompt
 from toolwire.wire.prompts import render_calls as render_calls
@@ -259,6 +263,7 @@ __all__ = [
     "apis",
     "attach",
     "builtin_tools",
+    "chat_deltas",
     "collect",
     "command_tools",
     "count_definitions",
@@ -280,6 +285,7 @@ __all__ = [
     "present",
     "profile",
     "prompt",
+    "prompt_opens_reasoning",
     "read_arguments",
     "read_envelope",
     "read_handle",
@@ -289,9 +295,11 @@ __all__ = [
     "render_manifest",
     "render_results",
     "replay",
+    "short_call_id",
     "sources",
     "tool",
     "tool_options",
     "tools_from",
+    "usable_definitions",
     "watch",
 ]

@@ -381,6 +381,28 @@ def definitions(tools: Iterable[Any] | Mapping[str, Any] | None, *, strict: bool
     return by_name
 
 
+def usable_definitions(
+    tools: Iterable[Any] | Mapping[str, Any] | None, *, strict: bool = False
+) -> tuple[dict[str, ToolDefinition], list[DefinitionError]]:
+    """Return the usable tools by name, and the errors of the others, any of which makes other functions raise.
+
+    Args:
+        tools: any number of tools in any shape that is known; one alone; or a mapping from names to tools.
+        strict: check the schemas too, which running a tool needs.
+    """
+    usable: dict[str, ToolDefinition] = {}
+    errors: list[DefinitionError] = []
+    named = tools.items() if isinstance(tools, Mapping) and not _looks_like_a_tool(tools) else None
+    for name, tool in named or (("", tool) for tool in _each(tools)):
+        try:
+            definition = as_definition(tool, name=name, strict=strict)
+        except DefinitionError as error:
+            errors.append(error)
+        else:
+            usable.setdefault(definition.name, definition)
+    return usable, errors
+
+
 def _each(tools: Iterable[Any] | Mapping[str, Any] | None) -> Iterable[Any]:
     match tools:
         case list() | tuple():

@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "client.exchange": "HttpAnswer HttpRequest Transport",
         "client.extraction": "ExtractOptions",
         "client.transport": "HttpTransport Retry",
-        "models.backends": ("ApiBackend Attempt Backend Source StreamOptions TextBackend client_source"),
+        "models.backends": ("ApiBackend Attempt Backend Source StreamOptions TextBackend client_source text_messages"),
         "models.constraints": "Constraint GrammarServer",
         "models.model_group": "CircuitBreaker Failure Fallback Route",
         "models.process_sources": "TextFunction Writer function_source local_source",

@@ -14,6 +14,7 @@ from toolwire.models.backends import Source as Source
 from toolwire.models.backends import StreamOptions as StreamOptions
 from toolwire.models.backends import TextBackend as TextBackend
 from toolwire.models.backends import client_source as client_source
+from toolwire.models.backends import text_messages as text_messages
 from toolwire.models.constraints import Constraint as Constraint
 from toolwire.models.constraints import GrammarServer as GrammarServer
 from toolwire.models.local.model_files import locate as locate
@@ -70,4 +71,5 @@ __all__ = [
     "local_source",
     "locate",
     "open_model",
+    "text_messages",
 ]

@@ -43,12 +43,13 @@ class ContentScanner(Leaf):
     Attributes:
         blank: no content but white space was read.
         answering: a marker was read that opens the answer.
+        stops_behind_reasoning: reading stops where the reasoning is closed; then there is no value.
     """
 
     __slots__ = (
         "_before", "_before_block", "_closing_fence", "_content", "_fences",  "_lookahead", "_marker_set", "_quotation",
         "_quotes", "_span", "_stopped", "_trail", "_wrap", "answering", "at_reasoning_start", "blank", "emit",
-        "reasoning",
+        "reasoning", "stops_behind_reasoning",
     )  # fmt: skip
 
     def __init__(
@@ -68,7 +69,7 @@ class ContentScanner(Leaf):
         self._quotes = content.quotes if fences else frozenset[str]()
         self.emit = emit
         self.blank = blank
-        self.answering = False
+        self.answering = self.stops_behind_reasoning = False
         self.reasoning = reasoning
         self.at_reasoning_start = reasoning  # nothing but white space was read since the reasoning began
         self._span = ""
@@ -246,6 +247,7 @@ class ContentScanner(Leaf):
         if self.reasoning and marker in content.closes:
             self._content = frame or content
             self.leave_reasoning()
+            self.done = self.stops_behind_reasoning
             return stop
         if frame is not None and self.blank and not self.reasoning and marker not in content.openers | content.closes:
             self._content = content = frame

@@ -55,6 +55,9 @@ class MessageReader:
         ended: the text is over.
     """
 
+    _until_call = False
+    """Reading stops where the first call is announced, and behind the reasoning."""
+
     def __init__(
         self,
         wire: WireFormat,
@@ -88,6 +91,7 @@ class MessageReader:
             fences=options.fences,
             lookahead=self._state.compiled.lookahead(options.tools),
         )
+        self._content.stops_behind_reasoning = self._until_call
         self._control = self._message(probe)
         self._leaf: Leaf = next(self._control)
 
@@ -159,7 +163,7 @@ class MessageReader:
             except StopIteration:  # only at the end of the text
                 self.ended = True
                 break
-            if state.probing and state.announced:
+            if state.announced and (state.probing or self._until_call):
                 self.decided = True
         if self._raw is not None:
             self._raw.end_piece()
@@ -231,6 +235,9 @@ class MessageReader:
             try:
                 if not opener:
                     opener = yield prose
+                if not opener:  # the reasoning is over, and nothing behind it is read
+                    self.decided = True
+                    return
             except EndOfText:
                 hidden = prose.finish()
                 if hidden and self._hides_calls(hidden):

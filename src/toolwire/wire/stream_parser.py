@@ -20,6 +20,12 @@ from toolwire.wire.format_detection import FormatDetector
 from toolwire.wire.format_registry import AUTO, all_formats, get_format
 from toolwire.wire.message_reader import MessageReader
 from toolwire.wire.prepared_tools import KnownTools, prepared_tools
+from toolwire.wire.reasoning_reader import (
+    ReasoningReader,
+    any_reasoning,
+    formats_without_reasoning,
+    without_reasoning,
+)
 from toolwire.wire.syntax import WireFormat
 
 Repair = Literal["safe", "none"]
@@ -36,11 +42,13 @@ class RareOptions(TypedDict, total=False):
         repair: by default "safe".
         tool_choice: by default "auto".
         results: by default none.
+        only: by default None.
     """
 
     repair: Repair
     tool_choice: ToolChoice
     results: Iterable[str]
+    only: Literal["calls", "reasoning"] | None
 
 
 class TextOptions(RareOptions, total=False):
@@ -78,12 +86,15 @@ class StreamParser:
         id_seed: goes into the ids of calls whose text has none.
         rare: `repair`: "safe", or "none" for no repairs at all. `tool_choice`: "none" reads no calls and only tells
             reasoning from content. `results`: the texts of the tool results in the conversation; a call that appears
-            word for word in one of them is content, with a problem.
+            word for word in one of them is content, with a problem. `only`: "calls" reads no reasoning, so that its
+            tags are content; "reasoning" reads the first stretch of reasoning, and returns everything else as it was
+            written, for a second parser that reads the calls. A call ends unclosed reasoning as it does otherwise,
+            except with the format "auto".
 
     Raises:
         UnknownFormat: no such format.
         DefinitionError: a tool has a shape that is not known.
-        ValueError: `repair`, `tool_choice` or `fallback` has none of the values above.
+        ValueError: `repair`, `tool_choice`, `only` or `fallback` has none of the values above.
     """
 
     def __init__(
@@ -105,16 +116,18 @@ class StreamParser:
             raise wrong_type("id_seed", id_seed, "text")
         if primed is not None:
             check_type("primed", primed, str, "text or None")
-        if repair not in ("safe", "none"):
-            raise ValueError(f"repair is {repair!r}; it can be 'safe' or 'none'")
-        if tool_choice not in ("auto", "none"):
-            raise ValueError(f"tool_choice is {tool_choice!r}; it can be 'auto' or 'none'")
+        only = rare.get("only")
+        _check_choice("repair", repair, ("safe", "none"))
+        _check_choice("tool_choice", tool_choice, ("auto", "none"))
+        _check_choice("only", only, ("calls", "reasoning", None))
         wire = None if isinstance(format, str) and format.lower() == AUTO else get_format(format)
         check_type("fallback", fallback, (str, NoneType), "'none', 'whole_message' or 'embedded'")
-        if fallback not in (None, "none", "whole_message", "embedded"):
-            raise ValueError(f"fallback is {fallback!r}; it can be 'none', 'whole_message' or 'embedded'")
+        _check_choice("fallback", fallback, ("none", "whole_message", "embedded", None))
+        formats = all_formats()
         if tool_choice == "none":
             wire = _without_calls(wire) if wire is not None else None
+        if only == "calls":
+            wire, formats = without_reasoning(wire) if wire is not None else None, formats_without_reasoning(formats)
         prepared = prepared_tools(tools)
         options = ReadOptions(
             tools=prepared.definitions,
@@ -126,16 +139,22 @@ class StreamParser:
             hint=partial(_example_call, prepared),
         )
         start = primed if primed is not None else wire.primed if wire is not None and not reasoning_started else ""
+        if only == "reasoning":  # markers of the prompt that are not read would become content
+            start = primed or ""
         before = -len(start)  # positions count from the text that is fed
 
         def new_reader(options: ReadOptions, position: int = 0) -> MessageReader | FormatDetector:
             if wire is not None:
                 return MessageReader(wire, options, position=position)
-            return FormatDetector(all_formats(), options, position=position, calls=tool_choice == "auto")
+            return FormatDetector(formats, options, position=position, calls=tool_choice == "auto")
 
-        self._reader = new_reader(options, before)
+        self._reader: MessageReader | FormatDetector | ReasoningReader
+        if only == "reasoning":
+            self._reader = ReasoningReader(wire or any_reasoning(formats), options, position=before)
+        else:
+            self._reader = new_reader(options, before)
         # Without markers only the name of a known tool says that something is a call, so there have to be tools.
-        reads_more = repair == "safe" and tool_choice == "auto" and bool(prepared.definitions)
+        reads_more = repair == "safe" and tool_choice == "auto" and only != "reasoning" and bool(prepared.definitions)
         reads_more = reads_more and (fallback != "none" if fallback else wire is None)
         self._fallback = (
             FallbackReader(options, prepared, new_reader, beside=self._reader, prose=fallback == "embedded")
@@ -196,6 +215,13 @@ class StreamParser:
             # The finish reason must not promise calls that turned out to be copies of a result.
             calls -= self._echoes.echoes
         return [*events, _CALLED if calls else _STOPPED]
+
+
+def _check_choice(name: str, value: object, choices: Sequence[str | None]) -> None:
+    """Raise ValueError if a value is not one of the choices."""
+    if value not in choices:
+        *all_but_last, last = (repr(choice) for choice in choices if choice is not None)
+        raise ValueError(f"{name} is {value!r}; it can be {', '.join(all_but_last)} or {last}")
 
 
 def _example_call(tools: KnownTools, wire: WireFormat, name: str) -> str:

@@ -543,3 +543,37 @@ def test_a_parser_is_freed_without_the_garbage_collector(format: str, size: int)
         assert len(response.tool_calls) == 1
     finally:
         gc.enable()
+
+
+def test_a_wrong_part_to_read_is_refused() -> None:
+    with pytest.raises(ValueError, match="only is 'text'; it can be 'calls' or 'reasoning'"):
+        StreamParser(only="text")  # type: ignore[arg-type]
+
+
+def test_reasoning_alone_of_any_format() -> None:
+    text = "<|START_THINKING|>Hm</|START_THINKING|><|END_THINKING|> a <think>b</think><tool_call>"
+    response = parse(text, only="reasoning")
+    assert response.reasoning == "Hm</|START_THINKING|>"
+    assert response.content == " a <think>b</think><tool_call>"
+
+
+def test_reasoning_that_the_prompt_began_in_this_text() -> None:
+    response = parse("Hm</think>a", format="hermes", only="reasoning", primed="<think>\n")
+    assert (response.reasoning, response.content) == ("Hm", "a")
+
+
+def test_a_cut_call_that_ends_the_reasoning_is_left_to_the_next_parser() -> None:
+    text = "<think>Hm\n<tool_call>\n<function=f>\n<parameter=a>\n1"
+    response = parse(text, format="qwen3_coder", only="reasoning")
+    assert response.reasoning.strip() == "Hm"
+    assert response.content == text[text.index("<tool_call>") :]
+    assert response.finish_reason == "stop" and not response.incomplete
+
+
+def test_the_text_of_a_mentioned_call_is_not_repeated() -> None:
+    response = parse("<think>a <tool_call> b</think>c", format="qwen3_coder", only="reasoning")
+    assert (response.reasoning, response.content) == ("a <tool_call> b", "c")
+
+
+def test_a_marker_of_the_prompt_does_not_become_content() -> None:
+    assert parse("Hello", format="harmony", only="reasoning").content == "Hello"

@@ -1,0 +1,63 @@
+"""Deltas of Chat Completions as dicts, for servers and engines that send chunks of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from toolwire._surface import check_type
+from toolwire.events import ArgumentsDelta, CallStart, ContentDelta, Event, ReasoningDelta
+from toolwire.providers.identifiers import Alphabet
+
+_SHORT = Alphabet("a-zA-Z0-9", 9, least=9)
+
+
+def short_call_id(id: str) -> str:
+    """Return an id of nine letters and digits, as chat templates of Mistral require; itself if it is one.
+
+    Equal ids have equal results, so that a call and its result still match.
+    """
+    check_type("id", id, str, "text")
+    return _SHORT.fit(id)
+
+
+def chat_deltas(
+    events: Iterable[Event], *, reasoning: str = "reasoning_content", short_ids: bool = False
+) -> list[dict[str, Any]]:
+    """Return events as deltas of Chat Completions, in order: the `delta` of a chunk's choice.
+
+    A delta has one member: `content`, the member for reasoning, or `tool_calls` with one call. The first delta of a
+    call has its id, type and name, and begins its arguments; later ones continue them. Neighbouring events of one kind
+    are one delta. Events that a delta has no place for, such as problems and the finish, are left out.
+
+    Args:
+        events: events of one message, or those that one piece of it gave.
+        reasoning: name of the member for reasoning, which servers call `reasoning_content` or `reasoning`.
+        short_ids: write ids of nine letters and digits; see `short_call_id`.
+    """
+    check_type("events", events, (list, Iterable), "an iterable of events")
+    deltas: list[dict[str, Any]] = []
+    open_member: object = None  # what the next event may continue: a member's name, or the index of a call
+    for event in events:
+        match event:
+            case ContentDelta(text) | ReasoningDelta(text):
+                member = "content" if isinstance(event, ContentDelta) else reasoning
+                if member == open_member:
+                    deltas[-1][member] += text
+                elif text:
+                    deltas.append({member: text})
+                    open_member = member
+            case CallStart(index, name, id):
+                id = short_call_id(id) if short_ids else id
+                function = {"name": name, "arguments": ""}
+                deltas.append({"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]})
+                open_member = index
+            case ArgumentsDelta(index, text):
+                if index == open_member:
+                    deltas[-1]["tool_calls"][0]["function"]["arguments"] += text
+                else:
+                    deltas.append({"tool_calls": [{"index": index, "function": {"arguments": text}}]})
+                    open_member = index
+            case _:
+                pass
+    return deltas

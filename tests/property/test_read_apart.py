@@ -1,0 +1,90 @@
+"""Laws of reading reasoning and calls apart, as engines do: together both parsers read what one reads."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.property import laws, texts
+
+import toolwire
+from toolwire.wire.formats import FORMATS
+from toolwire.wire.syntax import END_OF_SEQUENCE, WireFormat
+
+WITH_CALLS = [pytest.param(wire, id=wire.name) for wire in FORMATS if wire.blocks]
+ANY = [pytest.param(wire, id=wire.name) for wire in FORMATS]
+THOUGHT = "Let me look.\nI compare 1 < 2, and {think}."
+
+
+def _read_apart(text: str, size: int, **options: object) -> toolwire.ParsedResponse:
+    """Read reasoning first, then calls in the rest, as two parsers of an engine do."""
+    first = laws.read(laws.pieces(text, size), only="reasoning", **options).response
+    assert not first.tool_calls and not first.problems and not first.incomplete
+    options.pop("reasoning_started", None)
+    second = laws.read(laws.pieces(first.content, size), only="calls", **options).response
+    assert not second.reasoning
+    return toolwire.ParsedResponse(
+        content=second.content, reasoning=first.reasoning, tool_calls=second.tool_calls, problems=second.problems
+    )
+
+
+def _message(wire: WireFormat, calls: list[toolwire.ToolCall], *, closed: bool) -> str | None:
+    try:
+        text = toolwire.render_calls(calls, format=wire, tools=texts.TOOLS)
+    except toolwire.RenderError:
+        return None
+    span = wire.spans[0]
+    return f"{span.open}{THOUGHT}{span.close if closed else ''}\n{text}"
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+@pytest.mark.parametrize("closed", [True, False], ids=["closed", "unclosed"])
+@pytest.mark.parametrize("wire", WITH_CALLS)
+def test_two_parsers_read_what_one_reads(wire: WireFormat, closed: bool, size: int) -> None:
+    call = toolwire.ToolCall("get_weather", {"city": "Paris", "days": 3})
+    message = _message(wire, [call], closed=closed)
+    assert message is not None
+    whole = toolwire.parse(message, format=wire, tools=texts.TOOLS)
+    apart = _read_apart(message, size, format=wire, tools=texts.TOOLS)
+    assert bool(whole.tool_calls) == (closed or wire.ends_reasoning)
+    assert [(call.name, call.arguments) for call in apart.tool_calls] == [
+        (call.name, call.arguments) for call in whole.tool_calls
+    ]
+    assert apart.reasoning == whole.reasoning
+    assert apart.content.strip() == whole.content.strip()
+
+
+@pytest.mark.parametrize("wire", ANY)
+def test_the_rest_of_a_message_stays_as_it_was_written(wire: WireFormat) -> None:
+    markers = {marker for span in wire.spans for marker in (span.open, span.close)} | {*END_OF_SEQUENCE}
+    dropped = re.compile("|".join((*map(re.escape, sorted(markers, key=len, reverse=True)), r"\s")))
+
+    @settings(max_examples=settings().max_examples // 4)
+    @given(texts.mutated(wire.name), st.lists(st.integers(0, 1000), max_size=5), st.booleans())
+    def check(text: str, cuts: list[int], started: bool) -> None:
+        options = {"format": wire, "tools": texts.TOOLS, "only": "reasoning", "reasoning_started": started}
+        response = laws.check_chunking(text, [laws.cut_at(text, cuts)], **options).response
+        assert not response.tool_calls and not response.problems and not response.incomplete
+        rest = text
+        for part in response.parts:
+            while not rest.startswith(part.text):
+                marker = dropped.match(rest)
+                assert marker is not None, f"text is lost before {rest!r}"
+                rest = rest[marker.end() :]
+            rest = rest[len(part.text) :]
+        assert not dropped.sub("", rest), f"text is lost: {rest!r}"
+
+    check()
+
+
+@pytest.mark.parametrize("wire", ANY)
+def test_without_reasoning_its_markers_are_content(wire: WireFormat) -> None:
+    @settings(max_examples=settings().max_examples // 4)
+    @given(texts.mutated(wire.name), st.lists(st.integers(0, 1000), max_size=5))
+    def check(text: str, cuts: list[int]) -> None:
+        options = {"format": wire, "tools": texts.TOOLS, "only": "calls"}
+        assert not laws.check_chunking(text, [laws.cut_at(text, cuts)], **options).response.reasoning
+
+    check()

@@ -1,0 +1,104 @@
+"""Events as deltas of Chat Completions, and short ids."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolwire
+from toolwire.events import ArgumentsDelta, CallStart, ContentDelta, ProblemFound, ReasoningDelta, replay
+from toolwire.messages import ParsedResponse, Problem, ToolCall, call_id
+from toolwire.providers.chat_deltas import chat_deltas, short_call_id
+
+
+def test_neighbouring_events_of_one_kind_are_one_delta() -> None:
+    events = [
+        ReasoningDelta("Hm"),
+        ReasoningDelta("."),
+        ContentDelta("I "),
+        ContentDelta(""),
+        ContentDelta("look."),
+        CallStart(0, "f", "call_1"),
+        ArgumentsDelta(0, '{"a":'),
+        ArgumentsDelta(0, "1}"),
+        ProblemFound(Problem("malformed", 0, "", "")),
+        CallStart(1, "g", "call_2"),
+        ContentDelta("\n"),
+        ArgumentsDelta(1, "{}"),
+    ]
+    assert chat_deltas(events, reasoning="reasoning") == [
+        {"reasoning": "Hm."},
+        {"content": "I look."},
+        {
+            "tool_calls": [
+                {"index": 0, "id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}
+            ]
+        },
+        {"tool_calls": [{"index": 1, "id": "call_2", "type": "function", "function": {"name": "g", "arguments": ""}}]},
+        {"content": "\n"},
+        {"tool_calls": [{"index": 1, "function": {"arguments": "{}"}}]},
+    ]
+
+
+def test_the_member_for_reasoning_is_the_usual_one() -> None:
+    assert chat_deltas([ReasoningDelta("Hm")]) == [{"reasoning_content": "Hm"}]
+
+
+def test_an_empty_text_is_no_delta() -> None:
+    assert chat_deltas([ContentDelta("")]) == []
+
+
+def test_short_ids() -> None:
+    (delta,) = chat_deltas([CallStart(0, "f", "call_0123456789abcdef")], short_ids=True)
+    assert re.fullmatch("[a-zA-Z0-9]{9}", delta["tool_calls"][0]["id"])
+
+
+@given(st.text(), st.text())
+def test_short_ids_keep_ids_apart(first: str, second: str) -> None:
+    short = short_call_id(first)
+    assert re.fullmatch("[a-zA-Z0-9]{9}", short)
+    assert short_call_id(short) == short
+    assert (short == short_call_id(second)) == (first == second or second == short)
+
+
+def test_wrong_types() -> None:
+    with pytest.raises(TypeError, match="id must be text"):
+        short_call_id(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="events"):
+        chat_deltas(3)  # type: ignore[arg-type]
+
+
+@given(st.text(), st.text(), st.lists(st.sampled_from(["f", "g"]), max_size=3))
+def test_deltas_join_to_the_response(content: str, reasoning: str, names: list[str]) -> None:
+    calls = tuple(ToolCall(name, {"a": name}, id=call_id("", at, name)) for at, name in enumerate(names))
+    joined: dict[int, dict[str, str]] = {}
+    texts = {"content": "", "reasoning_content": ""}
+    for delta in chat_deltas(replay(ParsedResponse(content, reasoning, calls))):
+        for member, value in delta.items():
+            if member != "tool_calls":
+                texts[member] += value
+                continue
+            (call,) = value
+            function = call["function"]
+            first = joined.setdefault(call["index"], {"id": call.get("id"), **function, "arguments": ""})
+            first["arguments"] += function["arguments"]
+    assert texts == {"content": content, "reasoning_content": reasoning}
+    assert [(call["id"], call["name"], call["arguments"]) for call in joined.values()] == [
+        (call.id, call.name, f'{{"a": "{call.name}"}}') for call in calls
+    ]
+
+
+def test_a_stream_gives_its_name_before_its_arguments() -> None:
+    parser = toolwire.StreamParser(format="hermes")
+    deltas = [
+        delta
+        for piece in ('<tool_call>{"name": "f", "arg', 'uments": {"a": "b', 'c"}}</tool_call>')
+        for delta in chat_deltas(parser.feed(piece))
+    ]
+    functions = [delta["tool_calls"][0]["function"] for delta in deltas]
+    assert functions[0]["name"] == "f"
+    assert "".join(function["arguments"] for function in functions) == '{"a": "bc"}'
+    assert len(functions) > 1
