@@ -54,7 +54,7 @@ def test_the_spans_of_a_stream_arrive_at_its_end(tmp_path: Path) -> None:
         spans = spans_by_name(collector)
         chat, refused = spans["chat m"], spans["chat unknown"]
         assert {span.trace_id.hex() for span in collector.spans} == {TRACE}
-        servers = [span for span in collector.spans if span.name == "POST"]
+        servers = [span for span in collector.spans if span.name == "POST /v1/chat/completions"]
         assert {span.parent_span_id.hex() for span in servers} == {"b7ad6b7169203331"}
         assert {chat.parent_span_id, refused.parent_span_id} == {span.span_id for span in servers}
         attributes = attributes_of(chat)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import signal
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,7 @@ from toolwire.gateway.gateway_tools import GatewayTools
 from toolwire.gateway.model_loading import ANY_MODEL, load_models
 from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.reloading import reload_models
-from toolwire.gateway.serving import ServerOptions, new_event_loop, serve
+from toolwire.gateway.serving import ServerOptions, new_event_loop, opened_spans, serve
 from toolwire.gateway.state_store import IN_MEMORY, opened_store
 from toolwire.gateway.tool_opening import opened_tools
 from toolwire.inspector.inspector import InspectorOptions
@@ -74,10 +75,12 @@ def store_url(table: GatewayTable) -> str:
 
 def _run(configuration: Configuration, inspect: bool | None, path: Path | None = None) -> None:
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        runner.run(_serve(configuration, inspect, path))
+        ended_by = runner.run(_serve(configuration, inspect, path))
+    if ended_by is not None:  # who started this process sees what ended it
+        signal.raise_signal(ended_by)
 
 
-async def _serve(configuration: Configuration, inspect: bool | None, path: Path | None) -> None:
+async def _serve(configuration: Configuration, inspect: bool | None, path: Path | None) -> signal.Signals | None:
     table = configuration.gateway
     keys = tuple(key.strip() for key in os.environ.get(KEYS, "").split(",") if key.strip())
     inspector = inspector_options(table, inspect)
@@ -106,6 +109,7 @@ async def _serve(configuration: Configuration, inspect: bool | None, path: Path 
             _report(f"inspector at {url}/inspector{key}")
 
     async with (
+        opened_spans() as spans,  # sent last: a collector that does not answer delays nothing else
         AiohttpTransport() as transport,
         Models(load=load_local, transport=transport) as models,
         opened_store(url) as store,
@@ -119,7 +123,7 @@ async def _serve(configuration: Configuration, inspect: bool | None, path: Path 
                 stack.callback(watching.cancel)
             # Full collections pause all streams: they need not look at the objects of modules.
             gc.freeze()
-            await serve(served, options, store=store, ready=ready)
+            return await serve(served, options, store=store, spans=spans, ready=ready)
 
 
 async def _load_again(

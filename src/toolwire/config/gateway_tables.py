@@ -86,6 +86,8 @@ class GatewayToolsTable(BaseModel, extra="forbid", frozen=True):
         mcp: names of servers in `[mcp.servers]`, which were approved before.
         rounds: the maximum number of rounds in which tools run for one answer.
         timeout: the maximum time of one call, in seconds.
+        max_result: the maximum length of the text of one result, in characters; of a longer one, the model reads the
+            beginning and the end, and a note.
         show_tools: whether clients see the calls, as reasoning.
     """
 
@@ -94,6 +96,7 @@ class GatewayToolsTable(BaseModel, extra="forbid", frozen=True):
     mcp: tuple[str, ...] = ()
     rounds: Annotated[int, Field(ge=1, le=100)] = TOOL_ROUNDS
     timeout: Annotated[float, Field(gt=0)] = 60.0
+    max_result: Annotated[int, Field(ge=1_000)] = 50_000
     show_tools: bool = False
 
 

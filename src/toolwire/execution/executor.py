@@ -10,6 +10,7 @@ import asyncio
 import logging
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from time import monotonic
 from types import NoneType
@@ -21,7 +22,7 @@ from typing_extensions import Unpack
 from toolwire._surface import check_items, check_number, check_type, wrong_type
 from toolwire.errors import PolicyWarning, ToolError, capture_errors
 from toolwire.execution.approval_requests import ApprovalRequests, Confirm, add_preview, approved_as_shown
-from toolwire.execution.outcomes import LOST, Issue, Outcome, Shaping, build_result, failed_result, refuse
+from toolwire.execution.outcomes import LOST, Issue, Outcome, Shaping, Watching, build_result, failed_result, refuse
 from toolwire.execution.prepared_call import PreparedCall, prepare
 from toolwire.execution.registry import Registered, ToolRegistry
 from toolwire.execution.tool_context import NO_ENVIRONMENT, CallEnvironment
@@ -143,6 +144,7 @@ class ToolExecutor:
         *,
         problems: Iterable[Problem] = (),
         environment: CallEnvironment = NO_ENVIRONMENT,
+        watching: Callable[[ToolCall], AbstractContextManager[Callable[[Outcome], None]]] | None = None,
     ) -> list[ToolResult]:
         """Run calls at the same time and return one result for each, in their order.
 
@@ -151,13 +153,15 @@ class ToolExecutor:
             session: the state of the conversation.
             problems: of the response; a call that one of them names does not run.
             environment: what the program gives to tools that ask for a `ToolContext`.
+            watching: opens a context for each call that may run, such as a span of a trace; the context's value is
+                called with the outcome. None for none.
         """
         check_items("calls", calls, ToolCall, "a sequence of ToolCall")
         if not isinstance(session, Session):
             raise wrong_type("session", session, "a Session")
         broken = {problem.index for problem in problems if problem.index is not None}
         if len(calls) == 1 and not broken:
-            return [(await self.run(calls[0], session, environment=environment)).result]
+            return [(await self._watched(calls[0], session, None, environment, watching)).result]
         # The model wrote all of these calls before it read the result of any. Without this, the first web page would
         # make its siblings suspect, and which ones are asked about would depend on the order in which they end.
         untrusted = session.untrusted
@@ -165,7 +169,7 @@ class ToolExecutor:
         async def run_at(index: int, call: ToolCall) -> ToolResult:
             if index in broken:
                 return failed_result(call, "The call could not be read whole, so it did not run.")
-            return (await self.run(call, session, untrusted=untrusted, environment=environment)).result
+            return (await self._watched(call, session, untrusted, environment, watching)).result
 
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(run_at(index, call)) for index, call in enumerate(calls)]
@@ -173,6 +177,21 @@ class ToolExecutor:
             failed_result(call, LOST) if task.cancelled() else task.result()
             for call, task in zip(calls, tasks, strict=True)
         ]
+
+    async def _watched(
+        self,
+        call: ToolCall,
+        session: Session,
+        untrusted: bool | None,
+        environment: CallEnvironment,
+        watching: Watching | None,
+    ) -> Outcome:
+        if watching is None:
+            return await self.run(call, session, untrusted=untrusted, environment=environment)
+        with watching(call) as watch:
+            outcome = await self.run(call, session, untrusted=untrusted, environment=environment)
+            watch(outcome)
+        return outcome
 
     @property
     def clock(self) -> Callable[[], float]:

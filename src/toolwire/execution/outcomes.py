@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,6 +19,9 @@ LOST = "The call ran, and its result was lost; it may or may not have done its w
 
 Shaping = Callable[[ToolCall, ToolResult], ToolResult]
 """Rewrites the result of a call that ran, for example as an envelope."""
+
+Watching = Callable[[ToolCall], AbstractContextManager[Callable[["Outcome"], None]]]
+"""Opens a context in which one call runs; the value of the context is called with the outcome."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ class AnswerMeter:
         repairs: the repairs of calls, by name.
         problems: the problems, by kind.
         finish: why the answer ended; None if it did not.
+        before: the tokens of the requests for this answer that were made before the present one.
     """
 
     input_tokens: int = 0
@@ -49,10 +50,22 @@ class AnswerMeter:
     repairs: Counter[str] = field(default_factory=Counter)
     problems: Counter[str] = field(default_factory=Counter)
     finish: FinishReason | None = None
+    before: Usage = field(default_factory=Usage)
+    _characters_before: int = 0
+    _is_reported: bool = False
 
     def __post_init__(self) -> None:
         """Begin to count the time."""
         self.began = self.clock()
+
+    def next_request(self, input_tokens: int) -> None:
+        """Count a further request to the model for the same answer.
+
+        Args:
+            input_tokens: the estimated tokens of the request.
+        """
+        self.before, self.input_tokens = self.usage, input_tokens
+        self._characters_before, self._is_reported = self.characters, False
 
     def observe(self, events: Sequence[Event]) -> None:
         """Count the events that have arrived."""
@@ -63,7 +76,7 @@ class AnswerMeter:
                 case ContentDelta(text=text) | ReasoningDelta(text=text) | ArgumentsDelta(text=text):
                     self.characters += len(text)
                 case UsageCounted(usage) if is_believable(usage):
-                    self.reported = usage
+                    self.reported, self._is_reported = usage, True
                 case CallEnd(_, call, complete):
                     self.calls += complete
                     self.repairs.update(call.repairs)
@@ -75,8 +88,9 @@ class AnswerMeter:
     @property
     def usage(self) -> Usage:
         """The tokens of the answer; estimated if the backend reported none, and none of an answer that never began."""
-        if self.reported is not None:
+        if self.reported is not None and self._is_reported:
             return self.reported
         if self.first_at is None:
             return Usage(estimated=True)
-        return Usage(self.input_tokens, estimate_tokens(self.characters), estimated=True)
+        written = estimate_tokens(self.characters - self._characters_before)
+        return self.before + Usage(self.input_tokens, written, estimated=True)

@@ -149,12 +149,17 @@ class RetriedUpstream(WrappedUpstream):
     ) -> list[Event]:
         """Ask once more, and return the events of the better answer."""
         kind = judged.faults[0].kind
-        question.retries.append(kind)
-        question.notes.added("retry", f"an answer had a call with a problem ({kind}), so the model was asked once more")
         turn = TurnInfo(1, reading.tools, format=reading.format)
         note = advice(judged.faults, call_examples(turn))
         results = tuple(outcome.result for outcome in judged.outcomes)
         again = next_question(question, collect(first), results, note, suffix="retry")
+        if question.reserve is not None:
+            try:
+                await question.reserve(again.request)
+            except GatewayFailure:  # the first answer is all that the key may use
+                return first
+        question.retries.append(kind)
+        question.notes.added("retry", f"an answer had a call with a problem ({kind}), so the model was asked once more")
         again.reading = second = BackendReading()
         attempts = [] if question.exchange is None else question.exchange.attempts
         count = len(attempts)

@@ -35,13 +35,17 @@ class Reply:
     Args:
         send: sends messages of ASGI.
         client_api: the API of the client.
-        headers: headers of the response.
+        id: the id of the request, which the client gets as a header.
+        headers: further headers of the response.
     """
 
-    def __init__(self, send: Send, client_api: ClientApi, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+    def __init__(
+        self, send: Send, client_api: ClientApi, id: str = "", headers: Sequence[tuple[bytes, bytes]] = ()
+    ) -> None:
         self._send = send
         self.client_api = client_api
-        self._headers = list(headers)
+        self.id = id
+        self._headers = [(b"x-request-id", id.encode()), *headers]
         self._tail = b""  # the last bytes of the stream
         self._sending = False
         self._last_sent = 0.0
@@ -51,6 +55,8 @@ class Reply:
         self.ended = False
         self.status = 0
         """The HTTP status that was sent, or that of the failure that ended a stream; 0 if nothing was sent."""
+        self.sent_status = 0
+        """The HTTP status that was sent; 0 if nothing was sent."""
         self.tap: Callable[[bytes], Awaitable[None]] | None = None
         """Called with the bytes of a good answer before they are sent."""
         self.exchange: Exchange | None = None
@@ -73,7 +79,7 @@ class Reply:
         self.begun = self.ended = True
         if self.exchange is not None:
             self.exchange.replied(body, status)
-        self.status = status
+        self.status = self.sent_status = status
         await self._send({"type": "http.response.start", "status": status, "headers": [*head, *self._headers]})
         await self._send({"type": "http.response.body", "body": body})
 
@@ -104,7 +110,7 @@ class Reply:
         self.begun = True
         if self.exchange is not None:
             self.exchange.status = 200
-        self.status = 200
+        self.status = self.sent_status = 200
         kind = (media_type or self.client_api.stream_type).encode("latin-1")
         headers = [(b"content-type", kind), *_STREAM_HEADERS, *self._headers]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})

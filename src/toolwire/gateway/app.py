@@ -72,11 +72,13 @@ class Gateway:
             self.services.responses = StoredResponses(store, response_seconds) if response_seconds else None
         self._answers: dict[asyncio.Task[Any], Reply] = {}
         routes = [
-            Route(path, _Endpoint(self, route), methods=list(route.methods)) for route in ROUTES for path in route.paths
+            Route(path, _Endpoint(self, address, path), methods=list(address.methods))
+            for address in ROUTES
+            for path in address.paths
         ]
         # Routes are tried in their order: what comes here has a path of the gateway, and another method.
         paths = dict.fromkeys(path for route in ROUTES for path in route.paths)
-        routes += [Route(path, _Endpoint(self, WRONG_METHOD)) for path in paths]
+        routes += [Route(path, _Endpoint(self, WRONG_METHOD, path)) for path in paths]
         self._router = Router(routes, redirect_slashes=False, default=_Endpoint(self, NOTHING))
         self._inspector_app: InspectorApp | None = None
         if inspector is not None:
@@ -132,11 +134,14 @@ class _Endpoint:
     Args:
         gateway: the gateway.
         address: the route; for one without paths, the path of a request decides about the API.
+        path: the path of the route, with its variable parts in braces; "" if there is none.
     """
 
-    def __init__(self, gateway: Gateway, address: Address) -> None:
+    def __init__(self, gateway: Gateway, address: Address, path: str = "") -> None:
         self._gateway = gateway
         self._client_api = address.client_api if address.paths else None
+        self._route = path.replace(":path}", "}")
+        self._spans = gateway.services.spans if address.has_spans else None
         self._handle = address.handle
         self._needs_key = address.needs_key
         self._is_recorded = gateway.inspector is not None and address.asks_model
@@ -148,20 +153,37 @@ class _Endpoint:
         access = self._gateway.access
         headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
         headers |= {name: header_value(scope["headers"], name) for name in ("host", "origin", "sec-fetch-site")}
-        query = scope["query_string"].decode("latin-1")
-        path = scope.get("path_params", {})
-        reply = Reply(send, client_api, [(b"x-request-id", id.encode()), *access.browser_headers(headers)])
+        reply = Reply(send, client_api, id, access.browser_headers(headers))
+        call = ClientCall(
+            self._gateway.services,
+            client_api,
+            scope.get("path_params", {}),
+            headers,
+            scope["query_string"].decode("latin-1"),
+            receive,
+            reply,
+            id,
+        )
+        if self._spans is None:
+            await self._answer(call, scope, resent)
+            return
+        with self._spans.request(scope, self._route, headers, client_api.name, reply):
+            await self._answer(call, scope, resent)
+
+    async def _answer(self, call: ClientCall, scope: Any, resent: Resent | None) -> None:
+        """Answer a request, with an error if it fails."""
+        id, reply, headers = call.id, call.reply, call.headers
         if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
             # Browsers ask without a key; whether the page is allowed is in the headers.
             await reply.whole(200, b"", "text/plain")
             return
-        call = ClientCall(self._gateway.services, client_api, path, headers, query, receive, reply, id)
         with capture_errors() as captured, self._gateway.answering(reply):
             try:
                 if resent is not None:  # it continues what the client has stored
                     call.requester = Requester(resent.owner)
                 else:
-                    call.requester = await access.admit(headers, query, needs_key=self._needs_key)
+                    access = self._gateway.access
+                    call.requester = await access.admit(headers, call.query, needs_key=self._needs_key)
                 if self._is_recorded:
                     assert self._gateway.inspector is not None
                     with recording(self._gateway.inspector, call, scope["path"], resent):
@@ -181,6 +203,7 @@ class _Endpoint:
                 await self._refuse(reply, server_ends())
         if captured.error is not None:
             LOG.error("the request %s to %s failed", id, scope["path"], exc_info=captured.error)
+            reply.status = INTERNAL.status
             if not reply.begun:
                 await self._refuse(reply, GatewayFailure(INTERNAL, f"the gateway failed; its log names {id}"))
 

@@ -163,7 +163,7 @@ class ClientCall:
         question.observers.append(meter.observe)
         async with AsyncExitStack() as stack:
             if services.spans is not None:  # a request for an unknown model is one too
-                stack.enter_context(services.spans.recorded(self.headers, question, meter, self.reply))
+                stack.enter_context(services.spans.answer(question, meter, self.reply))
             served = self.model(question.model)
             upstreams = services.health.in_order(served, question.model)
             if self.exchange is not None:

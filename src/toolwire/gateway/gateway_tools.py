@@ -32,6 +32,7 @@ from toolwire.events import (
     collect,
 )
 from toolwire.execution.executor import ToolExecutor
+from toolwire.execution.outcomes import Shaping, failed_result
 from toolwire.execution.registry import ToolRegistry
 from toolwire.gateway.client_tools import ClientTools
 from toolwire.gateway.questions import (
@@ -49,6 +50,8 @@ from toolwire.providers.request import Notes, ToolChoice
 from toolwire.text.truncate import truncate
 from toolwire.tools import Tier, ToolDefinition
 
+MAX_CALLS = 100
+"""Maximum number of calls of one answer that run."""
 SHOWN = 400
 """Maximum length of the arguments of a call that a client is shown, in characters."""
 
@@ -89,6 +92,34 @@ class GatewayTools:
             else:
                 offered.append(tool)
         return tuple(offered)
+
+
+def limited_results(limit: int) -> Shaping:
+    """Return what cuts the text of longer results, and says so to the model.
+
+    Args:
+        limit: maximum length of the text of a result, and of each text file in it, in characters; the sentence that
+            says it comes on top.
+    """
+
+    def shape(call: ToolCall, result: ToolResult) -> ToolResult:
+        if not result.success:  # messages of errors are short
+            return result
+        text = result.text
+        notes: list[str] = []
+        if len(text) > limit:
+            text = truncate(text, limit, where="middle")
+            notes.append(f"This result has {len(result.text):,} characters, and {limit:,} of them are shown.")
+        files = tuple(file for file in result.files if len(file.text or "") <= limit)
+        if left_out := len(result.files) - len(files):
+            notes.append(f"{left_out} of its files had more than {limit:,} characters, and are left out.")
+        if not notes:
+            return result
+        # The copy in the words of an MCP server is as long as the result.
+        note = f"[{' '.join(notes)} Ask for a smaller part.]"
+        return replace(result, result=f"{text}\n{note}", files=files, extra=None)
+
+    return shape
 
 
 class ToolUpstream(WrappedUpstream):
@@ -142,16 +173,24 @@ class ToolUpstream(WrappedUpstream):
                 yield shown.end()
                 return
             await stack.aclose()  # a server that answers one request at a time is free for the next one
-            results = tuple(await tools.executor.execute(own_calls, session))
+            results = await self._run(question, own_calls, session)
             session.untrusted = True  # from here on the conversation contains what others have written
             question.tool_runs.extend((result.tool_name, result.success) for result in results)
             if tools.shows and own_calls:
                 yield _shown_runs(own_calls, results)
             question = self._next(question, response, results, clients, number)
             usage, has_text = shown.usage, has_text or bool(response.content)
+            if question.reserve is not None:
+                await question.reserve(question.request)
             following = await stack.enter_async_context(self._upstream.open(question))
             assert isinstance(following, EventAnswer)
             answer = following
+
+    async def _run(self, question: Question, calls: Sequence[ToolCall], session: Session) -> tuple[ToolResult, ...]:
+        """Return a result for each call; of very many, only the first ones run."""
+        results = await self._tools.executor.execute(calls[:MAX_CALLS], session, watching=question.watching)
+        why = f"It did not run: at most {MAX_CALLS} calls of one answer do."
+        return (*results, *(failed_result(call, why) for call in calls[MAX_CALLS:]))
 
     def _next(
         self,

@@ -10,7 +10,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -21,20 +21,21 @@ from toolwire.gateway.allowances import FOREVER, MICRO, Allowance
 from toolwire.gateway.answer_meter import AnswerMeter
 from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.model_table import ServedModel
-from toolwire.gateway.questions import Question
+from toolwire.gateway.questions import Question, tokens_of
 from toolwire.gateway.state_store import StateStore
 from toolwire.gateway.virtual_keys import VirtualKey
 from toolwire.messages import Usage
 from toolwire.providers.failure_kinds import FORBIDDEN, NO_BUDGET, RATE_LIMIT
+from toolwire.providers.request import ChatRequest
 
 LOG = logging.getLogger("toolwire.gateway")
 _DAY = 86_400
 """Seconds for which a counter outlives its window, for clocks that differ and answers that end late."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Reserved:
-    """An amount that one counter has for one request."""
+    """An amount that one counter has for one answer."""
 
     allowance: Allowance
     counter: str
@@ -99,15 +100,24 @@ class KeySpending:
                 FORBIDDEN,
                 f"this key is limited in money, and the price of {question.model!r:.200} at {unknown} is unknown",
             )
-        most = max((_cost(price, expected) for price in prices.values()), default=0.0)
-        reserved = await self._reserve(key, expected, most)
+        reserved = await self._reserve(key, expected, _most(prices, expected))
+
+        def used() -> tuple[Usage, float]:
+            answered_by, usage = question.answered_by, meter.usage
+            return usage, _cost(None if answered_by is None else prices.get(answered_by.name), usage)
+
+        async def reserve(request: ChatRequest) -> None:
+            following = Usage(tokens_of(request), request.max_tokens or ANSWER_TOKENS)
+            # Of an answer that is held back, nothing is known yet: what was reserved for it stays.
+            so_far = None if meter.first_at is None else used()
+            await self._reserve_more(reserved, so_far, (following, _most(prices, following)))
+            meter.next_request(following.input_tokens)
+
+        question.reserve = reserve
         try:
             yield
         finally:
-            answered_by = question.answered_by
-            usage = meter.usage
-            price = None if answered_by is None else prices.get(answered_by.name)
-            settling = asyncio.create_task(self._settle(reserved, usage, _cost(price, usage), question.id))
+            settling = asyncio.create_task(self._settle(reserved, *used(), question.id))
             # The client may have left, or the server may end: what was used counts nevertheless.
             await asyncio.shield(settling)
 
@@ -123,6 +133,24 @@ class KeySpending:
                     await self._store.add(entry.counter, -entry.amount, seconds=entry.seconds)
                 raise self._refused(allowance)
         return reserved
+
+    async def _reserve_more(
+        self, reserved: list[_Reserved], used: tuple[Usage, float] | None, following: tuple[Usage, float]
+    ) -> None:
+        """Charge what an answer has used so far, and reserve what its next request is expected to use.
+
+        Raises:
+            GatewayFailure: an allowance is used up.
+        """
+        for entry in reserved:
+            if entry.allowance.quantity == "requests":  # those of clients are counted
+                continue
+            present = entry.amount if used is None else amount_of(entry.allowance, *used)
+            more = amount_of(entry.allowance, *following)
+            total = await self._store.add(entry.counter, present + more - entry.amount, seconds=entry.seconds)
+            entry.amount = present + more
+            if total - more >= entry.allowance.maximum:
+                raise self._refused(entry.allowance)
 
     def _refused(self, allowance: Allowance) -> GatewayFailure:
         left = allowance.window(self._clock())[1]
@@ -144,6 +172,11 @@ class KeySpending:
         window, left = allowance.window(self._clock())
         # Two allowances of one quantity and period share their counter, so each counts under its own amount.
         return f"{key.id}:{allowance.quantity}:{allowance.text}:{window}", min(left + _DAY, FOREVER)
+
+
+def _most(prices: Mapping[str, ModelPrices | None], usage: Usage) -> float:
+    """Return what tokens cost at most, whichever backend answers."""
+    return max((_cost(price, usage) for price in prices.values()), default=0.0)
 
 
 def _cost(prices: ModelPrices | None, usage: Usage) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from toolwire.agent.history import answer_parts
 from toolwire.agent.prices import ModelPrices
 from toolwire.events import Event
+from toolwire.execution.outcomes import Watching
 from toolwire.gateway.client_apis import ClientApi
 from toolwire.inspector.recorded_exchange import Exchange
 from toolwire.messages import Message, ParsedResponse, TextPart, ToolResult
@@ -59,6 +60,9 @@ class Question:
         reading: collects the answer as the backend gave it; None if nobody reads it.
         retries: for each time that the model was asked once more, the kind of fault that was the reason.
         tool_runs: for each call of the gateway's own tools, the name of the tool and whether it succeeded.
+        reserve: reserves what a further request for this answer is expected to use, and raises a `GatewayFailure` if
+            the client's key may not use as much; None if nothing is limited.
+        watching: opens a context for each such call, such as a span; None for none.
     """
 
     id: str
@@ -78,6 +82,8 @@ class Question:
     reading: BackendReading | None = field(default=None, repr=False)
     retries: list[str] = field(default_factory=list)
     tool_runs: list[tuple[str, bool]] = field(default_factory=list)
+    reserve: Callable[[ChatRequest], Awaitable[None]] | None = field(default=None, repr=False)
+    watching: Watching | None = field(default=None, repr=False)
 
     def observe(self, events: Sequence[Event]) -> None:
         """Show events of the answer to the observers."""

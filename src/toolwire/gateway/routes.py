@@ -42,6 +42,7 @@ class Address(NamedTuple):
         handle: answers a request.
         methods: the methods.
         needs_key: whether a request needs a key, where the gateway has keys.
+        has_spans: whether requests are spans of a trace; those that only watch the gateway are not.
     """
 
     paths: tuple[str, ...]
@@ -49,6 +50,7 @@ class Address(NamedTuple):
     handle: Handle
     methods: tuple[str, ...] = ("POST",)
     needs_key: bool = True
+    has_spans: bool = True
 
     @property
     def asks_model(self) -> bool:
@@ -141,8 +143,8 @@ ROUTES: tuple[Address, ...] = (
     Address(("/api/ps",), OLLAMA, ollama_running, GET),
     Address(("/api/version",), OLLAMA, ollama_version, GET),
     Address(("/", "/api/hello"), CHAT, say_hello, GET),
-    Address(("/health", "/ready"), CHAT, say_hello, GET, needs_key=False),
-    Address(("/metrics",), CHAT, show_metrics, GET),
+    Address(("/health", "/ready"), CHAT, say_hello, GET, needs_key=False, has_spans=False),
+    Address(("/metrics",), CHAT, show_metrics, GET, has_spans=False),
 )
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -81,16 +84,25 @@ async def serve(
     options: ServerOptions | None = None,
     *,
     store: StateStore | None = None,
+    spans: RequestSpans | None = None,
     ready: Callable[[str], None] | None = None,
-) -> None:
+) -> signal.Signals | None:
     """Serve until cancelled, or until the process receives a signal to end.
+
+    The caller closes what is open around the server, and then raises the signal again with `signal.raise_signal`, so
+    that the process ends as others expect it.
 
     Args:
         models: the models that are offered.
         options: the address of the server, and who may use it.
         store: the state that it shares with other gateways; its owner closes it. Without it, the state ends with the
             server.
+        spans: writes requests as spans; without it, they are written if the program or the environment configures
+            OpenTelemetry.
         ready: called with the server's URL once it listens.
+
+    Returns:
+        The signal that ended the server; None if something else did.
 
     Raises:
         ConfigurationError: it cannot listen there, or anyone could use it.
@@ -112,33 +124,38 @@ async def serve(
     hosts = frozenset() if needs_key else own_hosts(options.host, port) | {name.lower() for name in options.hosts}
     origins = frozenset(f"http://{host}" for host in own_hosts(options.host, port)) | frozenset(options.origins)
     access = Access(options.keys, hosts, origins, VirtualKeys(store) if options.virtual_keys else None)
-    spans = _configured_spans()
-    gateway = Gateway(
-        models,
-        access=access,
-        max_body=options.max_body,
-        store=store,
-        response_seconds=options.response_seconds,
-        inspector=None if options.inspector is None else Inspector(options.inspector),
-        spans=spans,
-    )
+    async with opened_spans() as own_spans:
+        gateway = Gateway(
+            models,
+            access=access,
+            max_body=options.max_body,
+            store=store,
+            response_seconds=options.response_seconds,
+            inspector=None if options.inspector is None else Inspector(options.inspector),
+            spans=spans or own_spans,
+        )
+        try:
+            return await _run(gateway, listener, options, ready)
+        finally:
+            listener.close()
+            if own_store is not None:
+                await own_store.close()
+
+
+@asynccontextmanager
+async def opened_spans() -> AsyncIterator[RequestSpans | None]:
+    """Open the writer of spans where OpenTelemetry is used and installed; at the end, those that wait are sent."""
+    spans: RequestSpans | None = None
+    if uses_opentelemetry():
+        with suppress(ImportError):
+            from toolwire.gateway.request_spans import configured_spans
+
+            spans = configured_spans()
     try:
-        await _run(gateway, listener, options, ready)
+        yield spans
     finally:
-        listener.close()
-        if own_store is not None:
-            await own_store.close()
-
-
-def _configured_spans() -> RequestSpans | None:
-    """Return the writer of spans where OpenTelemetry is used and installed."""
-    if not uses_opentelemetry():
-        return None
-    try:
-        from toolwire.gateway.request_spans import configured_spans
-    except ImportError:
-        return None
-    return configured_spans()
+        if spans is not None:
+            await asyncio.to_thread(spans.flush)
 
 
 class _Server(uvicorn.Server):
@@ -148,6 +165,14 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._gateway = gateway
         self._grace = grace
+        self.signal: signal.Signals | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """End the server; the base class would raise the signal again while stores and connections are still open."""
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        self.signal = signal.Signals(sig)
+        self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         if self._gateway.inspector is not None:
@@ -157,14 +182,11 @@ class _Server(uvicorn.Server):
             await super().shutdown(sockets)
         finally:
             timer.cancel()
-        # Here and not later: once the server has ended, the signal that ended it ends the process.
-        if (spans := self._gateway.services.spans) is not None:
-            await asyncio.to_thread(spans.flush)
 
 
 async def _run(
     gateway: Gateway, listener: socket.socket, options: ServerOptions, ready: Callable[[str], None] | None
-) -> None:
+) -> signal.Signals | None:
     config = uvicorn.Config(
         gateway,
         log_level="warning",
@@ -180,4 +202,6 @@ async def _run(
     )
     if ready is not None:
         ready(url_of(options.host, listener.getsockname()[1]))
-    await run_server(_Server(config, gateway, options.grace), listener)
+    server = _Server(config, gateway, options.grace)
+    await run_server(server, listener)
+    return server.signal

@@ -13,7 +13,7 @@ from toolwire.config.tables import Configuration
 from toolwire.errors import ConfigurationError, DefinitionError, ToolError
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
-from toolwire.gateway.gateway_tools import GatewayTools
+from toolwire.gateway.gateway_tools import GatewayTools, limited_results
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.tools import Tool
 
@@ -41,7 +41,8 @@ async def opened_tools(configuration: Configuration, path: Path | None) -> Async
             raise ConfigurationError(f"gateway.tools: {error}") from error
         # Names in the policy may be those of agents in the same file, so a misspelled one is only a warning.
         policy = configuration.policy.to_policy()
-        executor = ToolExecutor(registry, policy=policy, timeout=table.timeout, check="warn")
+        shape = limited_results(table.max_result)
+        executor = ToolExecutor(registry, policy=policy, timeout=table.timeout, shape=shape, check="warn")
         yield GatewayTools(registry, executor, table.rounds, table.show_tools)
 
 

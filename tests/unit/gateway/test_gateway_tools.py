@@ -317,6 +317,16 @@ def test_built_in_tools_work_below_a_root(tmp_path: Path) -> None:
     assert "the key of the safe" not in json.dumps(sent[2]["messages"])
 
 
+def test_a_long_result_is_cut_as_the_file_says(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("long " * 1_000)
+    config = tool_configuration(builtin=["read_file"], root=".", max_result=2_000)
+    _, sent = ask_file(
+        config, tmp_path, [calling(ToolCall("read_file", {"path": "a.txt"}, "c1")), ParsedResponse("Long.")], "m"
+    )
+    assert "and 2,000 of them are shown" in json.dumps(sent[1]["messages"])
+    assert len(json.dumps(sent[1]["messages"])) < 3_000
+
+
 def test_other_models_have_no_tools(tmp_path: Path) -> None:
     config = tool_configuration(builtin=["read_file"], root=".")
     _, sent = ask_file(config, tmp_path, [ParsedResponse("Hm.")], "plain")
