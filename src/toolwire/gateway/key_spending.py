@@ -108,7 +108,7 @@ class KeySpending:
 
         async def reserve(request: ChatRequest) -> None:
             following = Usage(tokens_of(request), request.max_tokens or ANSWER_TOKENS)
-            # Of an answer that is held back, nothing is known yet: what was reserved for it stays.
+            # Nothing is known yet of an answer that waits for its end: what was reserved for it stays.
             so_far = None if meter.first_at is None else used()
             await self._reserve_more(reserved, so_far, (following, _most(prices, following)))
             meter.next_request(following.input_tokens)

@@ -89,7 +89,7 @@ class RequestSpans:
         finally:
             if reply.sent_status:
                 span.set_attribute("http.response.status_code", reply.sent_status)
-            # By the conventions, a request that is refused as wrong is no error of the server.
+            # By the conventions, a request that is refused as wrong is not an error of the server.
             if reply.status >= 500:
                 _fail(span, str(reply.status))
             span.end()
