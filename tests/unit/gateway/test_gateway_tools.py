@@ -318,7 +318,7 @@ def test_built_in_tools_work_below_a_root(tmp_path: Path) -> None:
 
 
 def test_a_long_result_is_cut_as_the_file_says(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("long " * 1_000)
+    (tmp_path / "a.txt").write_text("a line of thirty characters...\n" * 150)
     config = tool_configuration(builtin=["read_file"], root=".", max_result=2_000)
     _, sent = ask_file(
         config, tmp_path, [calling(ToolCall("read_file", {"path": "a.txt"}, "c1")), ParsedResponse("Long.")], "m"
