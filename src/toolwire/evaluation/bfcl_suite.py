@@ -1,0 +1,124 @@
+"""The single-turn questions of the Berkeley Function Calling Leaderboard, from the data in its package.
+
+The package is not a dependency, because it asks for packages of several gigabytes that its data do not need. It is
+installed with `pip install --no-deps bfcl-eval`, and none of its code is imported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from toolwire.errors import ConfigurationError, DefinitionError
+from toolwire.evaluation.call_scoring import AcceptableCall, ExpectedCalls
+from toolwire.evaluation.suite import BrokenRow, Question, Suite, text_message
+from toolwire.text.suggest import closest, did_you_mean
+from toolwire.tools import definitions
+
+NAME: Final = "bfcl"
+INSTALL: Final = "pip install --no-deps bfcl-eval"
+SINGLE_TURN: Final = ("simple_python", "multiple", "parallel", "parallel_multiple", "irrelevance")
+LIVE: Final = (
+    "live_simple",
+    "live_multiple",
+    "live_parallel",
+    "live_parallel_multiple",
+    "live_irrelevance",
+    "live_relevance",
+)
+_WITHOUT_ANSWERS: Final[Mapping[str, ExpectedCalls]] = {
+    "irrelevance": ExpectedCalls("no_call"),
+    "live_irrelevance": ExpectedCalls("no_call"),
+    "live_relevance": ExpectedCalls("any_call"),
+}
+_TYPES: Final = {"dict": "object", "float": "number", "tuple": "array"}
+_NO_TYPE: Final = "any"
+"""The leaderboard's type of a parameter that takes any value."""
+
+
+def load_bfcl(categories: Sequence[str] = SINGLE_TURN, data: Path | None = None) -> Suite:
+    """Return questions of the leaderboard.
+
+    Args:
+        categories: the categories; "live" for all those that users contributed.
+        data: the directory with the files `BFCL_v4_*.json`; None for that of the installed package.
+
+    Raises:
+        ConfigurationError: the package is not installed, or there is no such category.
+    """
+    names = [name for category in categories for name in (LIVE if category == "live" else (category,))]
+    for name in names:
+        if name not in (*SINGLE_TURN, *LIVE):
+            hint = did_you_mean(closest(name, (*SINGLE_TURN, *LIVE, "live")))
+            raise ConfigurationError(f"the suite {NAME} has no category {name!r:.60}{hint}")
+    folder = data or _installed_data()
+    questions: list[Question] = []
+    broken: list[BrokenRow] = []
+    for name in dict.fromkeys(names):
+        answers = {} if name in _WITHOUT_ANSWERS else _answers(folder, name)
+        for place, row in _rows(folder / f"BFCL_v4_{name}.json"):
+            try:
+                expected = _WITHOUT_ANSWERS.get(name) or answers[row["id"]]
+                questions.append(_question(name, row, expected))
+            except (KeyError, TypeError, DefinitionError) as error:
+                broken.append(BrokenRow(place, f"{type(error).__name__}: {error}"))
+    return Suite(NAME, tuple(questions), tuple(broken))
+
+
+def _installed_data() -> Path:
+    spec = importlib.util.find_spec("bfcl_eval")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        if (data := Path(folder) / "data").is_dir():
+            return data
+    raise ConfigurationError(f"the questions of {NAME} are not installed: {INSTALL}")
+
+
+def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the place and the value of each line."""
+    try:
+        lines = path.read_text("utf-8").splitlines()
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror or error}") from error
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield f"{path}, line {number}", json.loads(line)
+
+
+def _answers(folder: Path, name: str) -> dict[str, ExpectedCalls]:
+    rows = _rows(folder / "possible_answer" / f"BFCL_v4_{name}.json")
+    return {
+        row["id"]: ExpectedCalls(
+            "calls",
+            tuple(AcceptableCall(tool, arguments) for call in row["ground_truth"] for tool, arguments in call.items()),
+        )
+        for _, row in rows
+    }
+
+
+def _question(category: str, row: Mapping[str, Any], expected: ExpectedCalls) -> Question:
+    messages = tuple(text_message(turn["role"], turn["content"]) for turn in row["question"][0])
+    # Two functions of one name are one tool, as in the leaderboard, which finds the description by the name.
+    tools = [{**function, "parameters": _json_schema(function["parameters"])} for function in row["function"]]
+    return Question(row["id"], category, messages, tuple(definitions(tools).values()), expected)
+
+
+def _json_schema(value: Any) -> Any:
+    """Return a schema with the types of JSON Schema in place of the leaderboard's."""
+    if isinstance(value, list):
+        return [_json_schema(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    schema: dict[str, Any] = {}
+    for key, inner in value.items():
+        if key == "properties" and isinstance(inner, dict):
+            schema[key] = {name: _json_schema(property_) for name, property_ in inner.items()}
+        elif key in ("items", "additionalProperties", "anyOf", "oneOf"):
+            schema[key] = _json_schema(inner)
+        elif key != "type" or not isinstance(inner, str):
+            schema[key] = inner
+        elif inner != _NO_TYPE:
+            schema[key] = _TYPES.get(inner, inner)
+    return schema

@@ -1,0 +1,205 @@
+"""Suites of questions: each has tools, and the calls that a right answer contains."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from toolwire.errors import ConfigurationError, DefinitionError
+from toolwire.evaluation.call_scoring import AcceptableCall, ExpectedCalls
+from toolwire.messages import Message, TextPart
+from toolwire.tools import ToolDefinition, definitions
+
+DEFAULT_GROUP = "questions"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question of a suite.
+
+    Attributes:
+        id: its name, unique in the suite.
+        group: the part of the suite that it belongs to, such as a category.
+        messages: the conversation, which ends with the question.
+        tools: the tools that are offered.
+        expected: the right answer.
+    """
+
+    id: str
+    group: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolDefinition, ...]
+    expected: ExpectedCalls
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Mapping[str, Any]]:
+        """The JSON Schema of each tool's parameters, by its name."""
+        return {tool.name: tool.parameters for tool in self.tools}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRow:
+    """A row that is not a question.
+
+    Attributes:
+        place: the file and the line, or the recorded turn.
+        reason: the reason as a sentence.
+    """
+
+    place: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Questions, and the rows that are none.
+
+    Attributes:
+        name: the name of the suite.
+        questions: the questions.
+        broken: the rows that could not be read; the others are asked.
+    """
+
+    name: str
+    questions: tuple[Question, ...]
+    broken: tuple[BrokenRow, ...] = ()
+
+    def sample(self, limit: int | None, seed: int) -> Suite:
+        """Return a sample in which the groups alternate, so that each beginning of it is balanced.
+
+        Args:
+            limit: the maximum number of questions; None for all.
+            seed: the number that the draw depends on. The draw from one group does not depend on the other groups.
+        """
+        by_group: dict[str, list[Question]] = {}
+        for question in self.questions:
+            by_group.setdefault(question.group, []).append(question)
+        for group, questions in by_group.items():
+            random.Random(f"{seed} {group}").shuffle(questions)
+        return replace(self, questions=tuple(_alternating(by_group.values()))[:limit])
+
+
+def _alternating(groups: Iterable[Sequence[Question]]) -> Iterator[Question]:
+    columns = list(groups)
+    for position in range(max(map(len, columns), default=0)):
+        for column in columns:
+            if position < len(column):
+                yield column[position]
+
+
+class _Call(BaseModel):
+    """An acceptable call in a row."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: str
+    arguments: dict[str, list[Any]]
+
+
+class _Turn(BaseModel):
+    """A message in a row."""
+
+    model_config = ConfigDict(extra="forbid")
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+class _Row(BaseModel):
+    """A row of a file of questions."""
+
+    model_config = ConfigDict(extra="forbid")
+    id: str = ""
+    group: str = DEFAULT_GROUP
+    question: str | list[_Turn] = Field(min_length=1)
+    tools: list[dict[str, Any]] = Field(min_length=1)
+    calls: list[_Call] | None = None
+    ordered: bool = False
+    refusal: bool = False
+    any_call: bool = False
+
+    @model_validator(mode="after")
+    def _one_expectation(self) -> Self:
+        if (self.calls is not None) + self.refusal + self.any_call != 1:
+            raise ValueError('a row has one of the members "calls", "refusal": true and "any_call": true')
+        if self.calls == []:
+            raise ValueError('"calls" is empty; a question that no tool fits has the member "refusal": true')
+        return self
+
+    def expected(self) -> ExpectedCalls:
+        if self.refusal:
+            return ExpectedCalls("no_call")
+        if self.any_call:
+            return ExpectedCalls("any_call")
+        calls = tuple(AcceptableCall(call.name, call.arguments) for call in self.calls or ())
+        return ExpectedCalls("calls", calls, ordered=self.ordered)
+
+    def messages(self) -> tuple[Message, ...]:
+        if isinstance(self.question, str):
+            return (text_message("user", self.question),)
+        return tuple(text_message(turn.role, turn.content) for turn in self.question)
+
+
+def load_rows(path: Path) -> Suite:
+    """Return the suite in a file of JSON lines; a row that is not a question is reported and left out.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or has no question.
+    """
+    questions: dict[str, Question] = {}
+    broken: list[BrokenRow] = []
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror or error}") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            question = _question(line, default_id=f"line {number}")
+            if question.id in questions:
+                raise ValueError(f"an earlier row has the id {question.id!r:.100}")
+        except ValidationError as error:
+            broken.append(BrokenRow(f"{path}, line {number}", validation_message(error)))
+        except (ValueError, RecursionError, DefinitionError) as error:
+            broken.append(BrokenRow(f"{path}, line {number}", " ".join(str(error).split())[:300]))
+        else:
+            questions[question.id] = question
+    if not questions:
+        detail = f": {broken[0].place}: {broken[0].reason}" if broken else ""
+        raise ConfigurationError(f"{path} has no question{detail}")
+    return Suite(path.stem, tuple(questions.values()), tuple(broken))
+
+
+def _question(line: bytes, *, default_id: str) -> Question:
+    """Return the question in a line.
+
+    Raises:
+        ValueError, DefinitionError: it is not one.
+    """
+    row = _Row.model_validate(json.loads(line))
+    tools = tuple(definitions(row.tools, strict=True).values())
+    expected = row.expected()
+    names = [tool.name for tool in tools]
+    for call in expected.calls:
+        if call.name not in names:
+            raise ValueError(f"calls: no tool is called {call.name!r:.100}; there are {', '.join(names)}")
+    return Question(row.id or default_id, row.group, row.messages(), tools, expected)
+
+
+def validation_message(error: ValidationError) -> str:
+    """Return the first fault that pydantic found as a sentence, with its place."""
+    fault = error.errors(include_url=False)[0]
+    place = ".".join(map(str, fault["loc"]))
+    message = fault["msg"].removeprefix("Value error, ")
+    return f"{place}: {message}" if place else message
+
+
+def text_message(role: Literal["system", "user", "assistant"], text: str) -> Message:
+    """Return a message of text."""
+    return Message(role, (TextPart(text),))
