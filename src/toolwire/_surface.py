@@ -29,6 +29,7 @@ PUBLIC_PACKAGES = (
 
 EXTRAS = {
     "aiohttp": "gateway",
+    "altair": "eval",
     "anyio": "agent",
     "botocore": "bedrock",
     "dbos": "durable",
@@ -37,6 +38,8 @@ EXTRAS = {
     "httpx": "agent",
     "httpx2": "mcp",
     "huggingface_hub": "local",
+    "inspect_ai": "eval",
+    "jinja2": "eval",
     "llguidance": "grammar",
     "mcp": "mcp",
     "mcp_types": "mcp",
@@ -47,9 +50,11 @@ EXTRAS = {
     "psycopg": "postgres",
     "re2": "agent",
     "redis": "valkey",
+    "scipy": "eval",
     "sqlalchemy": "gateway",
     "starlette": "mcp",
     "uvicorn": "mcp",
+    "vl_convert": "eval",
     "xllamacpp": "local",
     "yaml": "openapi",
     "zstandard": "gateway",

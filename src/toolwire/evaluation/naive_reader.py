@@ -19,16 +19,16 @@ from toolwire.tools import ToolDefinition
 from toolwire.wire.format_registry import get_format
 from toolwire.wire.syntax import Call, Lit, Node
 
-_ELEMENT: Final = re.compile(r"<([A-Za-z_][\w:.-]*)(?:\s[^<>]*)?>.*?</\1>", re.DOTALL)
+_TAG: Final = re.compile(r"<([A-Za-z_][\w:.-]*)(?:\s[^<>]*)?>")
 _FENCE: Final = re.compile(r"```\w*\n(.*?)```", re.DOTALL)
 _NAMES: Final = ("name", "function", "tool", "tool_name")
 _ARGUMENTS: Final = ("arguments", "parameters", "args")
 _MAX_TEXT: Final = 100_000
-"""Maximum length of a text that is read, in characters: the regular expressions are not linear."""
+"""Maximum length of a text that is read, in characters."""
 
 
 def naive_calls(text: str, format: str, tools: Sequence[ToolDefinition]) -> tuple[ToolCall, ...]:
-    """Return the calls to known tools that the naive reader finds in a text.
+    """Return the calls that the naive reader finds in a text; in XML, only those of known tools.
 
     Args:
         text: the text of the model.
@@ -39,7 +39,7 @@ def naive_calls(text: str, format: str, tools: Sequence[ToolDefinition]) -> tupl
     calls = []
     for segment in _segments(text[:_MAX_TEXT], format):
         for name, arguments in _read(segment.strip(), by_name):
-            if name in by_name and isinstance(arguments, dict):
+            if name and isinstance(arguments, dict):
                 calls.append(ToolCall(name, arguments, format=format))
     return tuple(calls)
 
@@ -47,13 +47,37 @@ def naive_calls(text: str, format: str, tools: Sequence[ToolDefinition]) -> tupl
 def _segments(text: str, format: str) -> list[str]:
     """Return the texts between the markers of a format; of a format without markers, the whole text."""
     for opener, closer in _markers(format):
-        if segments := re.findall(f"({re.escape(opener)}.*?{re.escape(closer)})", text, re.DOTALL):
+        if segments := list(_between(text, opener, closer)):
             # XML needs the markers, which are its outermost elements; the other languages do not.
             return [part if _is_xml(part, opener, closer) else part[len(opener) : -len(closer)] for part in segments]
-    if elements := [match[0] for match in _ELEMENT.finditer(text)]:
+    if elements := list(_elements(text)):
         return elements
     fenced = _FENCE.search(text)
     return [fenced[1] if fenced else text]
+
+
+def _between(text: str, opener: str, closer: str) -> Iterator[str]:
+    """Yield each part from an opener to the next closer."""
+    start = text.find(opener)
+    while start >= 0 and (end := text.find(closer, start + len(opener))) >= 0:
+        end += len(closer)
+        yield text[start:end]
+        start = text.find(opener, end)
+
+
+def _elements(text: str) -> Iterator[str]:
+    """Yield each part from an opening tag to the next closing tag of its name."""
+    unclosed: set[str] = set()
+    position = 0
+    while tag := _TAG.search(text, position):
+        position = tag.end()
+        closer = f"</{tag[1]}>"
+        end = -1 if closer in unclosed else text.find(closer, position)
+        if end < 0:
+            unclosed.add(closer)  # not searched for again: the time stays linear
+            continue
+        position = end + len(closer)
+        yield text[tag.start() : position]
 
 
 def _is_xml(segment: str, opener: str, closer: str) -> bool:
@@ -73,7 +97,7 @@ def _markers(format: str) -> Iterator[tuple[str, str]]:
 
 def _read(segment: str, tools: Mapping[str, ToolDefinition]) -> Iterator[tuple[str, Any]]:
     """Yield the name and the arguments of each call in a segment; nothing if no parser takes it."""
-    if segment.startswith("<"):
+    if _TAG.match(segment):  # nothing before the first element, so no document type with entities
         try:
             yield from _xml_calls(ElementTree.fromstring(segment), tools)
         except ElementTree.ParseError:

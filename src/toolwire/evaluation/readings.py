@@ -1,4 +1,4 @@
-"""The ways in which the text of an answer is read: by the parser at three levels, and by a naive reader as a baseline."""
+"""The ways in which an answer is read: by the parser at three levels, and by a naive reader as a baseline."""
 
 from __future__ import annotations
 

@@ -1,0 +1,310 @@
+"""`toolwire eval`: ask models the questions of a suite, and report how many of their calls are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+from rich.text import Text
+
+from toolwire._surface import needs_extra
+from toolwire.cli.console import CliError, console, counted, emit, print_rows, say, styled
+from toolwire.cli.option_groups import takes_options
+from toolwire.errors import ConfigurationError, StateError
+from toolwire.text.suggest import closest, did_you_mean
+from toolwire.wire.format_registry import AUTO, get_format
+
+with needs_extra("An evaluation", "eval"):
+    from toolwire.evaluation.asked_model import MAX_TOKENS, TIMEOUT, AskSettings, ModelChoice, RunLimits
+    from toolwire.evaluation.inspect_tasks import AskedQuestion, read_logs, run_evaluation
+    from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer
+    from toolwire.evaluation.readings import READINGS, Reading
+    from toolwire.evaluation.report import Report, make_report, report_json
+    from toolwire.evaluation.report_markdown import report_markdown
+    from toolwire.evaluation.report_page import interval, percent, report_html
+    from toolwire.evaluation.suite_names import open_suite
+
+if TYPE_CHECKING:
+    from toolwire.evaluation.suite import Suite
+
+EXAMPLES = """Examples:
+
+toolwire eval bfcl --model 1.5b --format hermes --format forge_xml --limit 40
+
+toolwire eval questions.jsonl --model openai:gpt-5-mini --max-money 0.50
+
+toolwire eval bfcl:live --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 --constrain none --constrain auto
+
+toolwire eval --rescore evaluation
+
+A suite is bfcl (`pip install --no-deps bfcl-eval`), bfcl:CATEGORY,CATEGORY, recorded (your recorded runs), or a file of
+JSON lines. The report is written into --out. The same command continues an evaluation that was interrupted, because
+answers are stored there.
+
+Exit status: 0 there is a report, 1 no question was answered, 2 wrong usage or bad input."""
+
+NATIVE = "native"
+_CONSTRAINTS = ("none", "auto", "required")
+_LOGS = "logs"
+_ANSWERS = "answers.db"
+
+
+@dataclass(frozen=True, slots=True)
+class EvalOptions:
+    """The options of `eval`; see `takes_options`."""
+
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="0.5b, 1.5b, the path of a GGUF file, hf:REPO/FILE, or a provider and its model, such as "
+            "openai:gpt-5-mini; with --api or --base-url, its name there. May be repeated."
+        ),
+    ] = None
+    format: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format",
+            "-f",
+            help="The wire format to ask for, or native for the fields of an API; by default, the best known one of "
+            "the model. May be repeated.",
+        ),
+    ] = None
+    constrain: Annotated[
+        list[str] | None,
+        typer.Option(help="none, auto or required: whether calls are written under a grammar. May be repeated."),
+    ] = None
+    reading: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="strict, whole_message, embedded or naive: how texts are read; by default, in all these ways. May be "
+            "repeated."
+        ),
+    ] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of questions; they are drawn.")] = None
+    seed: Annotated[int, typer.Option(help="Number that the draw of the questions depends on.")] = 0
+    out: Annotated[Path, typer.Option(help="The directory for the report, the logs and the answers.")] = Path(
+        "evaluation"
+    )
+    timeout: Annotated[float, typer.Option(min=0.001, help="Seconds that a model has for an answer.")] = TIMEOUT
+    max_seconds: Annotated[
+        float | None, typer.Option(min=0, help="Seconds after which no further question is asked.")
+    ] = None
+    max_money: Annotated[
+        float | None, typer.Option(min=0, help="US dollars after which no further question is asked.")
+    ] = None
+    max_tokens: Annotated[int, typer.Option(min=1, help="Maximum length of an answer, in tokens.")] = MAX_TOKENS
+    temperature: Annotated[float, typer.Option(min=0, help="The sampling temperature.")] = 0.0
+    system: Annotated[Path | None, typer.Option(help="A file with text for the beginning of the system prompt.")] = None
+    api: Annotated[str, typer.Option(help="The provider API of the models; their key is in the environment.")] = ""
+    base_url: Annotated[
+        str, typer.Option(help="The server's base URL; its API is openai_chat unless --api names another.")
+    ] = ""
+    key_env: Annotated[str, typer.Option(help="The environment variable that contains the key for --base-url.")] = ""
+    rescore: Annotated[
+        Path | None,
+        typer.Option(help="Judge the answers in a log, or in the directory of an evaluation, anew; ask no model."),
+    ] = None
+    json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False
+
+
+@takes_options(EvalOptions)
+def eval(
+    options: EvalOptions,
+    suite: Annotated[
+        str | None, typer.Argument(help="bfcl, bfcl:CATEGORIES, recorded, or a file of questions.")
+    ] = None,
+) -> None:
+    """Ask models the questions of a suite, and report how many of their calls are right."""
+    readings = _readings(options.reading)
+    if options.rescore is not None:
+        if suite is not None:
+            raise CliError("--rescore judges answers that are there: leave out the suite")
+        report = _rescored(options.rescore, readings)
+    else:
+        if suite is None:
+            raise CliError("name a suite, such as bfcl, or a file of questions; or give --rescore")
+        report = _evaluated(suite, options, readings)
+    files = _write(report, options.out)
+    if options.json:
+        emit(report_json(report))
+        return
+    _show(report)
+    say(f"The report: {files[0]}")
+
+
+def _readings(names: Sequence[str] | None) -> Sequence[Reading]:
+    for name in names or ():
+        if name not in READINGS:
+            raise CliError(
+                f"--reading is {', '.join(READINGS)}, not {name!r:.60}{did_you_mean(closest(name, READINGS))}"
+            )
+    return cast("Sequence[Reading]", tuple(dict.fromkeys(names or READINGS)))
+
+
+def _choices(options: EvalOptions) -> list[ModelChoice]:
+    """Return the models and the ways in which they are asked: all combinations of the options.
+
+    Raises:
+        CliError, UnknownFormat: the options name none.
+    """
+    if not options.model:
+        raise CliError("name a model: --model 1.5b, or --model openai:gpt-5-mini")
+    for name in options.constrain or ():
+        if name not in _CONSTRAINTS:
+            raise CliError(f"--constrain is {', '.join(_CONSTRAINTS)}, not {name!r:.60}")
+    formats = []
+    for name in options.format or ("",):
+        if name.lower() in (AUTO, "plain"):
+            raise CliError(f"{name} cannot be asked for; `toolwire formats` lists formats that a model can write")
+        formats.append("" if name in ("", NATIVE) else get_format(name).name)
+    constraints = ["" if name == "none" else name for name in options.constrain or ("none",)]
+    return [
+        ModelChoice(
+            model,
+            format,
+            cast(Any, constrain),
+            api=options.api,
+            url=options.base_url,
+            key_env=options.key_env,
+        )
+        for model, format, constrain in product(
+            dict.fromkeys(options.model), dict.fromkeys(formats), dict.fromkeys(constraints)
+        )
+    ]
+
+
+def _evaluated(name: str, options: EvalOptions, readings: Sequence[Reading]) -> Report:
+    choices = _choices(options)
+    sample = open_suite(name).sample(options.limit, options.seed)
+    for row in sample.broken:
+        say(f"toolwire: {row.place}: {row.reason}; the other rows are asked", "yellow")
+    _prepare(choices)
+    settings = AskSettings(
+        max_tokens=options.max_tokens,
+        temperature=options.temperature,
+        seed=options.seed,
+        timeout=options.timeout,
+        system=_system_text(options.system),
+    )
+    limits = RunLimits(options.max_seconds, options.max_money)
+    options.out.mkdir(parents=True, exist_ok=True)
+    store = AnswerStore(options.out / _ANSWERS)
+    with closing(store), _progress(len(choices) * len(sample.questions)) as advance:
+        logs = run_evaluation(
+            sample,
+            choices,
+            settings,
+            log_folder=options.out / _LOGS,
+            store=store,
+            limits=limits,
+            observe=advance,
+        )
+    return _report(read_logs(logs), readings, sample, {**asdict(settings), "limit": options.limit})
+
+
+def _report(asked: list[AskedQuestion], readings: Sequence[Reading], suite: Suite, settings: dict[str, Any]) -> Report:
+    try:
+        return make_report(asked, readings, suite=suite.name, broken=suite.broken, settings=settings)
+    except ConfigurationError as error:
+        raise CliError(str(error), status=1) from error
+
+
+def _system_text(path: Path | None) -> str:
+    if path is None:
+        return ""
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CliError(f"{path}: {error}") from error
+
+
+def _prepare(choices: Sequence[ModelChoice]) -> None:
+    """Check that models on this machine exist, and fetch their weights.
+
+    Raises:
+        CliError: there is no such model.
+    """
+    from toolwire.agent.model_pool import local_name
+    from toolwire.models.local.model_files import locate, unknown_model
+
+    for name in dict.fromkeys(local_name(choice.profile) for choice in choices if choice.is_local):
+        if problem := unknown_model(name):
+            raise CliError(f"{problem}; a model behind an API needs its provider, as in openai:gpt-5-mini")
+        locate(name, say=say)
+
+
+def _rescored(path: Path, readings: Sequence[Reading]) -> Report:
+    folder = path / _LOGS if (path / _LOGS).is_dir() else path
+    logs = sorted(folder.glob("*.json")) if folder.is_dir() else [folder]
+    if not logs:
+        raise CliError(f"{folder} has no log of an evaluation")
+    return make_report(_latest(read_logs(logs)), readings, suite=path.name, settings={"rescored": str(path)})
+
+
+def _latest(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
+    """Return the last answer to each question of each model; an evaluation that was continued has several logs."""
+    newest: dict[tuple[ModelChoice, str], AskedQuestion] = {}
+    for entry in asked:
+        key = (entry.choice, entry.question.id)
+        if key not in newest or entry.answer.outcome == "answered":
+            newest[key] = entry
+    return list(newest.values())
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[ModelAnswer], None]]:
+    """Show a progress bar on standard error while the block runs, if that is a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    screen = console(stderr=True)
+    columns = (TextColumn("answers"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal) as progress:
+        task = progress.add_task("answers", total=total)
+        yield lambda answer: progress.advance(task)
+
+
+def _write(report: Report, folder: Path) -> list[Path]:
+    """Write the report in its three forms.
+
+    Raises:
+        StateError: a file cannot be written.
+    """
+    import json
+
+    texts = {
+        "report.html": report_html(report),
+        "report.json": json.dumps(report_json(report), ensure_ascii=True, indent=1, default=str) + "\n",
+        "report.md": report_markdown(report),
+    }
+    files = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, "utf-8")
+            files.append(folder / name)
+    except OSError as error:
+        raise StateError(f"{folder}: {error.strerror or error}") from error
+    return files
+
+
+def _show(report: Report) -> None:
+    rows = [
+        (
+            styled(figures.column.name, "bold"),
+            Text(percent(figures.right.value)),
+            Text(interval(figures.right)),
+            Text(percent(figures.well_formed.value)),
+            Text(percent(figures.irrelevance.value)),
+            Text(str(figures.outcomes.get("timeout", 0))),
+        )
+        for figures in report.columns
+    ]
+    titles = ("column", "right", "of the questions that expect calls", "well-formed", "irrelevance", "timeouts")
+    print_rows(titles, rows, fold=("column",), right=titles[1:])
+    if report.changed:
+        console().print(styled(f"{counted(len(report.changed), 'verdict')} differ from those in the log."))

@@ -1,0 +1,254 @@
+"""Suites as tasks of Inspect, which runs them, keeps their logs and shows these in its viewer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from inspect_ai import Task
+from inspect_ai import eval as run_tasks
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import EvalLog, read_eval_log
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageUser,
+    Model,
+    ModelOutput,
+    get_model,
+)
+from inspect_ai.scorer import Score, Scorer, Target, accuracy, scorer, stderr
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+from inspect_ai.tool import ToolInfo, ToolParams
+
+from toolwire.errors import ConfigurationError
+from toolwire.evaluation.asked_model import AskSettings, ModelChoice, RunLimits, choice_record
+from toolwire.evaluation.inspect_model import ANSWER, PARAMETERS, PROVIDER
+from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer, answer_from_json
+from toolwire.evaluation.readings import READINGS, Reading
+from toolwire.evaluation.suite import Question, Suite
+from toolwire.evaluation.verdicts import question_from_json, question_to_json, verdicts
+from toolwire.models.backends import text_of
+
+QUESTION: Final = "toolwire_question"
+"""The member of a sample's metadata that contains the question."""
+EVALUATION: Final = "toolwire"
+"""The member of a task's metadata that contains the model, the suite and the settings."""
+AnswerObserver = Callable[[ModelAnswer], None]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """A question and the answer of a model to it.
+
+    Attributes:
+        choice: the model, and the way in which it was asked.
+        question: the question.
+        answer: the answer.
+        stored_right: the verdicts of the log by their readings; those that are missing had no complete answer.
+    """
+
+    choice: ModelChoice
+    question: Question
+    answer: ModelAnswer
+    stored_right: dict[str, bool]
+
+
+@solver
+def ask_once(observe: AnswerObserver | None = None) -> Solver:
+    """Ask a model the question of a sample once, and run none of its calls."""
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        question = question_from_json(state.metadata[QUESTION])
+        state.output = await get_model().generate(state.messages, tools=[_tool_info(tool) for tool in question.tools])
+        state.messages.append(state.output.message)
+        if observe is not None:
+            observe(answer_of(state.output))
+        return state
+
+    return solve
+
+
+@scorer(metrics={"*": [accuracy(), stderr()]})
+def right_calls(readings: Sequence[Reading] = READINGS) -> Scorer:
+    """Score the calls of an answer, once for each reading; an answer that is not complete has no score."""
+
+    async def score(state: TaskState, target: Target) -> Score:
+        answer = answer_of(state.output)
+        if answer.outcome != "answered":
+            return Score.unscored(reason=answer.outcome, explanation=answer.detail)
+        found = verdicts(question_from_json(state.metadata[QUESTION]), answer, readings)
+        faults = [f"{verdict.reading}: {verdict.fault.message}" for verdict in found if verdict.fault is not None]
+        return Score(
+            value={verdict.reading: float(verdict.right) for verdict in found},
+            answer=json.dumps(found[0].calls, ensure_ascii=False),
+            explanation="\n".join(faults) or "right",
+        )
+
+    return score
+
+
+def answer_of(output: ModelOutput) -> ModelAnswer:
+    """Return the answer in an output; of a model that is not asked by Toolwire, the calls that Inspect read."""
+    stored = (output.metadata or {}).get(ANSWER)
+    if stored is not None:
+        return answer_from_json(stored)
+    message = output.message
+    calls = tuple((call.function, call.arguments) for call in message.tool_calls or () if not call.parse_error)
+    problems = tuple("malformed_arguments" for call in message.tool_calls or () if call.parse_error)
+    return ModelAnswer(
+        "answered",
+        text=message.text,
+        native_calls=calls,
+        native_problems=problems,
+        finish=output.stop_reason,
+        seconds=output.time or 0.0,
+    )
+
+
+def call_task(suite: Suite, settings: dict[str, Any], observe: AnswerObserver | None = None) -> Task:
+    """Return a suite as a task.
+
+    Args:
+        suite: the questions.
+        settings: the model and the settings, for the log.
+        observe: called with each answer; None for nothing.
+    """
+    samples = [
+        Sample(
+            input=[_chat_message(message.role, text_of(message)) for message in question.messages],
+            target=json.dumps(asdict(question.expected), ensure_ascii=False),
+            id=question.id,
+            metadata={QUESTION: question_to_json(question)},
+        )
+        for question in suite.questions
+    ]
+    return Task(
+        dataset=MemoryDataset(samples, name=suite.name),
+        solver=ask_once(observe),
+        scorer=right_calls(),
+        name=f"toolwire_{suite.name}",
+        metadata={EVALUATION: settings},
+        fail_on_error=True,
+    )
+
+
+def run_evaluation(
+    suite: Suite,
+    choices: Sequence[ModelChoice],
+    settings: AskSettings,
+    *,
+    log_folder: Path,
+    store: AnswerStore,
+    limits: RunLimits,
+    observe: AnswerObserver | None = None,
+) -> list[Path]:
+    """Ask all models, and return the logs.
+
+    Args:
+        suite: the questions.
+        choices: the models, each in one format.
+        settings: settings of all answers.
+        log_folder: the directory of Inspect's logs.
+        store: the answers that are known already.
+        limits: limits of all models together.
+        observe: called with each answer.
+
+    Raises:
+        ConfigurationError: a model cannot be asked in this way.
+        KeyboardInterrupt: the evaluation was interrupted; the answers so far are stored.
+    """
+    logs: list[Path] = []
+    for choice in choices:
+        model = _model(choice, settings, store, limits)
+        record = {
+            "suite": suite.name,
+            "broken": [asdict(row) for row in suite.broken],
+            "choice": choice_record(choice),
+            "settings": asdict(settings),
+        }
+        (log,) = run_tasks(
+            call_task(suite, record, observe),
+            model=model,
+            log_dir=str(log_folder),
+            log_format="json",
+            display="none",
+            score_display=False,
+            max_tasks=1,
+            max_samples=model.api.max_connections(),
+            ctl_server=False,
+            acp_server=False,
+        )
+        logs.append(_finished(log))
+    return logs
+
+
+def _model(choice: ModelChoice, settings: AskSettings, store: AnswerStore, limits: RunLimits) -> Model:
+    arguments: dict[str, Any] = {
+        name: value for name, value in choice_record(choice).items() if value and name != "model"
+    }
+    return get_model(
+        f"{PROVIDER}/{choice.model}", memoize=False, settings=settings, store=store, limits=limits, **arguments
+    )
+
+
+def _finished(log: EvalLog) -> Path:
+    """Return the path of a finished log.
+
+    Raises:
+        ConfigurationError: the evaluation failed.
+        KeyboardInterrupt: it was interrupted.
+    """
+    if log.status == "cancelled":
+        raise KeyboardInterrupt
+    if log.status != "success":
+        raise ConfigurationError(log.error.message if log.error is not None else f"the evaluation is {log.status}")
+    return Path(log.location)
+
+
+def read_logs(paths: Iterable[Path]) -> list[AskedQuestion]:
+    """Return the questions and answers in logs.
+
+    Raises:
+        ConfigurationError: a file is not a log of `toolwire eval`.
+    """
+    asked: list[AskedQuestion] = []
+    for path in paths:
+        try:
+            log = read_eval_log(str(path))
+            choice = ModelChoice(**(log.eval.metadata or {})[EVALUATION]["choice"])
+            for sample in log.samples or ():
+                question = question_from_json((sample.metadata or {})[QUESTION])
+                asked.append(AskedQuestion(choice, question, answer_of(sample.output), _stored(sample.scores)))
+        except (OSError, KeyError, ValueError, TypeError, IndexError) as error:
+            detail = " ".join(str(error).split())[:200]
+            raise ConfigurationError(
+                f"{path} is not a log of toolwire eval ({type(error).__name__}: {detail})"
+            ) from error
+    return asked
+
+
+def _stored(scores: dict[str, Score] | None) -> dict[str, bool]:
+    value = next(iter((scores or {}).values()), None)
+    if value is None or not isinstance(value.value, dict):
+        return {}
+    return {reading: bool(right) for reading, right in value.value.items()}
+
+
+def _tool_info(tool: Any) -> ToolInfo:
+    return ToolInfo(
+        name=tool.name, description=tool.description, parameters=ToolParams(), options={PARAMETERS: tool.parameters}
+    )
+
+
+def _chat_message(role: str, text: str) -> ChatMessage:
+    match role:
+        case "system":
+            return ChatMessageSystem(content=text)
+        case "assistant":
+            return ChatMessageAssistant(content=text)
+    return ChatMessageUser(content=text)

@@ -1,0 +1,122 @@
+"""The report as one page of HTML: no script, nothing from the network, and every text of a model escaped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from io import StringIO
+from typing import Any, Final
+
+from toolwire._surface import needs_extra
+from toolwire.evaluation.intervals import Share
+from toolwire.evaluation.report import SHOWN_READINGS, ColumnFigures, Report, WrongAnswer
+from toolwire.text.escape import escape_invisible, replace_surrogates
+from toolwire.text.truncate import truncate
+
+with needs_extra("A report", "eval"):
+    import altair
+    import jinja2
+    from markupsafe import Markup
+
+MAX_SHOWN: Final = 20
+"""Maximum number of wrong answers of a column on the page; the JSON file has all of them."""
+MAX_TEXT: Final = 4_000
+"""Maximum length of a model's text on the page, in characters."""
+_LABEL: Final = 460
+"""Maximum width of the name of a column in the chart, in pixels."""
+
+
+_OUTCOMES: Final = {
+    "answered": "complete",
+    "timeout": "not in time",
+    "error": "failed",
+    "not_asked": "not asked",
+}
+
+
+def report_html(report: Report) -> str:
+    """Return a report as a page that needs no other file."""
+    loader = jinja2.PackageLoader("toolwire.evaluation", ".")
+    environment = jinja2.Environment(
+        loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"percent": percent, "interval": interval, "visible": visible, "compact": compact_json}
+    template = environment.get_template("report_page.html.jinja")
+    shown: dict[str, list[WrongAnswer]] = {}
+    for wrong in report.wrong:
+        shown.setdefault(wrong.column, []).append(wrong)
+    return template.render(
+        report=report,
+        OUTCOMES=_OUTCOMES,
+        chart=Markup(_chart(report.columns)),
+        maps=heat_maps(report.columns),
+        wrong={column: answers[:MAX_SHOWN] for column, answers in shown.items()},
+        counts={column: len(answers) for column, answers in shown.items()},
+    )
+
+
+def heat_maps(columns: Sequence[ColumnFigures]) -> list[dict[str, Any]]:
+    """Return a table of models and formats for each constraint, in the readings of agents."""
+    maps: list[dict[str, Any]] = []
+    shown = [figures for figures in columns if figures.column.reading in SHOWN_READINGS]
+    for constrain in dict.fromkeys(figures.column.constrain for figures in shown):
+        part = [figures for figures in shown if figures.column.constrain == constrain]
+        cells = {(figures.column.model, figures.column.format): figures.right for figures in part}
+        maps.append(
+            {
+                "constrain": constrain,
+                "models": list(dict.fromkeys(figures.column.model for figures in part)),
+                "formats": list(dict.fromkeys(figures.column.format for figures in part)),
+                "cells": cells,
+            }
+        )
+    return maps
+
+
+def _chart(columns: Sequence[ColumnFigures]) -> str:
+    """Return a chart of right answers with their intervals, as SVG."""
+    rows = [
+        {
+            "column": visible(figures.column.name),
+            "right": figures.right.value,
+            "low": figures.right.low,
+            "high": figures.right.high,
+        }
+        for figures in columns
+        if figures.right.value is not None
+    ]
+    if not rows:
+        return ""
+    axis = altair.Axis(labelLimit=_LABEL)
+    base = altair.Chart({"values": rows}).encode(y=altair.Y("column:N", sort=None, title=None, axis=axis))
+    scale = altair.Scale(domain=[0, 1])
+    line = altair.X("low:Q", title="right answers, with 95 % intervals", scale=scale, axis=altair.Axis(format="%"))
+    intervals = base.mark_rule(strokeWidth=2, color="#5b6b7b").encode(x=line, x2="high:Q")
+    points = base.mark_point(filled=True, size=70, color="#0b57a4", opacity=1).encode(x="right:Q")
+    drawing = StringIO()
+    (intervals + points).properties(width=420, background="white").save(drawing, format="svg")
+    return drawing.getvalue()
+
+
+def percent(value: float | None) -> str:
+    """Return a share in percent; "-" for none."""
+    return "-" if value is None else f"{100 * value:.0f} %"
+
+
+def interval(share: Share) -> str:
+    """Return a share with its counts and its interval as text."""
+    if share.value is None:
+        return "-"
+    return f"{share.count} of {share.total} ({percent(share.low)} to {percent(share.high)})"
+
+
+def visible(text: str) -> str:
+    """Return text of a model with its invisible characters escaped, and with a bounded length."""
+    return escape_invisible(replace_surrogates(truncate(text, MAX_TEXT)), keep="\n\t")
+
+
+def compact_json(value: Any) -> str:
+    """Return a value as JSON text that is safe to show."""
+    if isinstance(value, Mapping) and value.get("rule") in ("no_call", "any_call"):
+        return {"no_call": "no call: no tool fits the question", "any_call": "a call of any tool"}[value["rule"]]
+    return visible(json.dumps(value, ensure_ascii=False, indent=1, default=str))

@@ -1,0 +1,122 @@
+"""Verdicts: whether an answer contains the right calls, as one of the readings sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+
+from pydantic import TypeAdapter
+
+from toolwire.evaluation.call_scoring import CallFault, ExpectedCalls, answer_fault
+from toolwire.evaluation.model_answer import ModelAnswer, Outcome
+from toolwire.evaluation.readings import READINGS, Reading, read_answer
+from toolwire.evaluation.suite import Question, text_message
+from toolwire.messages import ToolCall
+from toolwire.models.backends import text_of
+from toolwire.tools import ToolDefinition
+
+NATIVE: Final = "native"
+"""Name of the reading of calls that have fields of their own: their text is not read again."""
+ReadingName = Literal["strict", "whole_message", "embedded", "naive", "native"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A verdict on one answer.
+
+    Attributes:
+        question: the id of the question.
+        group: the group of the question.
+        reading: the way in which the answer was read.
+        outcome: whether there is an answer; only complete answers are right or wrong.
+        expects_calls: whether a right answer contains calls.
+        right: whether it contains the right calls, or rightly none.
+        well_formed: whether it contains calls, and no part that could not be read as a call.
+        fault: the reason why it is wrong; None if it is right or there is no answer.
+        calls: the calls that were read, each as its name and its arguments.
+        content: the prose that was read.
+        repairs: the repairs of the calls, each once per call.
+        problems: the kinds of the parts that could not be read.
+    """
+
+    question: str
+    group: str
+    reading: ReadingName
+    outcome: Outcome
+    expects_calls: bool
+    right: bool
+    well_formed: bool
+    fault: CallFault | None
+    calls: tuple[tuple[str, Mapping[str, Any]], ...]
+    content: str
+    repairs: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+def verdicts(question: Question, answer: ModelAnswer, readings: Sequence[Reading] = READINGS) -> list[Verdict]:
+    """Return the verdicts on an answer, one for each reading; a single one if its calls have fields of their own."""
+    if not answer.format:
+        calls = tuple(ToolCall(name, arguments) for name, arguments in answer.native_calls or ())
+        return [_verdict(question, answer, NATIVE, calls, answer.text, answer.native_problems)]
+    found = []
+    for reading in readings:
+        response = read_answer(answer.text, answer.format, question.tools, reading)
+        problems = (*(problem.kind for problem in response.problems), *("incomplete" for _ in response.incomplete))
+        found.append(_verdict(question, answer, reading, response.tool_calls, response.content, problems))
+    return found
+
+
+def _verdict(
+    question: Question,
+    answer: ModelAnswer,
+    reading: ReadingName,
+    calls: Sequence[ToolCall],
+    content: str,
+    problems: tuple[str, ...],
+) -> Verdict:
+    is_complete = answer.outcome == "answered"
+    fault = answer_fault(calls, question.expected, question.parameters) if is_complete else None
+    return Verdict(
+        question=question.id,
+        group=question.group,
+        reading=reading,
+        outcome=answer.outcome,
+        expects_calls=question.expected.rule != "no_call",
+        right=is_complete and fault is None,
+        well_formed=is_complete and bool(calls) and not problems,
+        fault=fault,
+        calls=tuple((call.name, call.arguments) for call in calls),
+        content=content,
+        repairs=tuple(name for call in calls for name in call.repairs),
+        problems=problems,
+    )
+
+
+_EXPECTED: Final[TypeAdapter[ExpectedCalls]] = TypeAdapter(ExpectedCalls)
+
+
+def question_to_json(question: Question) -> dict[str, Any]:
+    """Return a question as a JSON object, for logs that can be judged again without the suite."""
+    return {
+        "id": question.id,
+        "group": question.group,
+        "messages": [[message.role, text_of(message)] for message in question.messages],
+        "tools": [[tool.name, tool.description, dict(tool.parameters)] for tool in question.tools],
+        "expected": asdict(question.expected),
+    }
+
+
+def question_from_json(value: Mapping[str, Any]) -> Question:
+    """Return the question that `question_to_json` wrote.
+
+    Raises:
+        ValueError, KeyError, TypeError: it is not one.
+    """
+    return Question(
+        id=value["id"],
+        group=value["group"],
+        messages=tuple(text_message(role, text) for role, text in value["messages"]),
+        tools=tuple(ToolDefinition(name, description, parameters) for name, description, parameters in value["tools"]),
+        expected=_EXPECTED.validate_python(value["expected"]),
+    )

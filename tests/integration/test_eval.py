@@ -1,0 +1,257 @@
+"""`toolwire eval`: a suite asked of models in this process and of a server, judged, reported and judged again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.servers import Answer, Asked, serving
+from tests.unit.evaluation.scripted_models import PARIS, TOOL, CountedModel, counted, refused
+
+import toolwire
+from toolwire import ParsedResponse, ToolCall, Usage
+from toolwire.cli import run
+
+__all__ = ["counted"]
+
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+
+ROOT = Path(__file__).resolve().parents[2]
+HOSTILE = "<script>alert(1)</script></pre><img src=x onerror=alert(2)>\u202e{{7*7}}\x1b[31m"
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TOOLWIRE_STATE", str(tmp_path / "state"))
+    monkeypatch.setenv("COLUMNS", "200")
+    rows = [
+        {"id": "paris", "question": "Weather in Paris?", "tools": [TOOL],
+         "calls": [{"name": "get_weather", "arguments": {"city": ["Paris"]}}]},
+        {"id": "rome", "question": "Weather in Rome?", "tools": [TOOL],
+         "calls": [{"name": "get_weather", "arguments": {"city": ["Rome"]}}]},
+        {"id": "joke", "question": "Tell me a joke.", "tools": [TOOL], "refusal": True},
+    ]  # fmt: skip
+    (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    (tmp_path / "m.gguf").write_bytes(b"GGUF")
+    return tmp_path
+
+
+def evaluate(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> tuple[Any, str]:
+    """Return the report, or None, and what was written to standard error."""
+    assert run(["eval", *arguments, "--json"]) == status
+    captured = capsys.readouterr()
+    return json.loads(captured.out) if captured.out else None, captured.err
+
+
+def column(report: Any, name: str) -> Any:
+    return next(figures for figures in report["columns"] if figures["name"] == name)
+
+
+LOCAL = ("mine.jsonl", "--model", "m.gguf", "-f", "hermes")
+
+
+def test_a_suite_is_asked_judged_and_reported(counted: CountedModel, capsys: pytest.CaptureFixture[str]) -> None:
+    report, _ = evaluate(capsys, *LOCAL, "-f", "pythonic")
+    assert sorted(report["questions"]) == ["joke", "paris", "rome"]
+    names = [figures["name"] for figures in report["columns"]]
+    assert len(names) == 8 and names[0] == "m.gguf · hermes · strict"
+    figures = column(report, "m.gguf · hermes · whole_message")
+    assert (figures["right"]["count"], figures["right"]["total"]) == (1, 2)
+    assert (figures["well_formed"]["count"], figures["irrelevance"]["count"]) == (2, 0)
+    assert figures["faults"] == {"value": 1, "unwanted_call": 1}
+    assert figures["repairs"] == {"fallback": 3}
+    assert figures["outcomes"] == {"answered": 3}
+    strict = column(report, "m.gguf · hermes · strict")
+    assert (strict["right"]["count"], strict["irrelevance"]["count"]) == (0, 1)
+    test = next(t for t in report["comparisons"] if t["first"].endswith("strict") and t["second"].endswith("message"))
+    assert (test["questions"], test["only_first"], test["only_second"], test["p"]) == (3, 1, 1, 1.0)
+    wrong = next(answer for answer in report["wrong"] if answer["question"] == "rome")
+    assert wrong["text"] == PARIS and wrong["calls"] == [["get_weather", {"city": "Paris"}]]
+    assert len(counted.prompts) == 6
+
+
+def test_the_table_is_shown(counted: CountedModel, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["eval", *LOCAL, "--reading", "whole_message"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "m.gguf · hermes · whole_message\t50 %\t1 of 2 (9 % to 91 %)\t100 %\t0 %\t0\n"
+    assert captured.err == "The report: evaluation/report.html\n"
+
+
+KILLED = """
+import os, signal, sys
+import toolwire.evaluation.inspect_model as provider
+from tests.unit.evaluation.scripted_models import PARIS, CountedModel
+from toolwire.cli import run
+
+def answer(question):
+    if len(model.prompts) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return PARIS
+
+model = CountedModel(answer)
+provider.load_shared = lambda name: model
+run(sys.argv[1:])
+"""
+
+
+def test_an_evaluation_that_was_killed_continues(counted: CountedModel, capsys: pytest.CaptureFixture[str]) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    killed = subprocess.run([sys.executable, "-c", KILLED, "eval", *LOCAL], env=environment, check=False, timeout=120)
+    assert killed.returncode == -signal.SIGKILL
+    report, _ = evaluate(capsys, *LOCAL)
+    assert column(report, "m.gguf · hermes · whole_message")["outcomes"] == {"answered": 3}
+    assert len(counted.prompts) == 2  # the first answer was stored before the process was killed
+
+
+def test_the_same_answers_are_judged_again(
+    counted: CountedModel, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    evaluate(capsys, *LOCAL)
+    asked = len(counted.prompts)
+    report, _ = evaluate(capsys, "--rescore", "evaluation", "--out", "again")
+    assert report["changed"] == [] and len(report["columns"]) == 4
+    parse = toolwire.parse
+
+    def lenient(text: str, **options: Any) -> ParsedResponse:
+        return parse(text.replace("Paris", "Rome"), **options)
+
+    monkeypatch.setattr("toolwire.evaluation.readings.parse", lenient)
+    report, _ = evaluate(capsys, "--rescore", "evaluation", "--reading", "whole_message", "--out", "again")
+    assert len(counted.prompts) == asked
+    changes = [(change["question"], change["right"], change["fault"]) for change in report["changed"]]
+    assert sorted(changes) == [
+        ("paris", False, "the argument city is 'Rome'; acceptable: ['Paris']"),
+        ("rome", True, ""),
+    ]
+    assert "2 verdicts differ" in Path("again/report.md").read_text("utf-8")
+
+
+def test_a_timeout_is_neither_right_nor_wrong(counted: CountedModel, capsys: pytest.CaptureFixture[str]) -> None:
+    counted.answer = lambda question: None if "Rome" in question else PARIS
+    report, _ = evaluate(capsys, *LOCAL, "--timeout", "0.2")
+    figures = column(report, "m.gguf · hermes · whole_message")
+    assert figures["outcomes"] == {"answered": 2, "timeout": 1}
+    assert (figures["right"]["count"], figures["right"]["total"]) == (1, 1)
+
+
+def test_a_limit_ends_the_evaluation(counted: CountedModel, capsys: pytest.CaptureFixture[str]) -> None:
+    report, error = evaluate(capsys, *LOCAL, "--max-seconds", "0", status=1)
+    assert report is None
+    assert "there is no answer to report on: the time limit of 0 seconds was reached" in error
+
+
+def test_a_broken_row_is_named_and_the_rest_is_asked(
+    counted: CountedModel, capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    with (here / "mine.jsonl").open("a", encoding="utf-8") as file:
+        file.write("\n{broken\n")
+    report, error = evaluate(capsys, *LOCAL)
+    assert "mine.jsonl, line 4: " in error and "the other rows are asked" in error
+    assert len(report["questions"]) == 3 and report["broken"][0]["place"] == "mine.jsonl, line 4"
+
+
+class Elements(HTMLParser):
+    """The names of the elements and attributes of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+def test_hostile_text_is_text_in_every_report(
+    counted: CountedModel, capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    hostile = {
+        "id": HOSTILE,
+        "group": HOSTILE,
+        "question": HOSTILE,
+        "tools": [TOOL],
+        "calls": [{"name": "get_weather", "arguments": {"city": [HOSTILE]}}],
+    }
+    (here / "mine.jsonl").write_text(json.dumps(hostile), "utf-8")
+    counted.answer = lambda question: HOSTILE
+    evaluate(capsys, *LOCAL)
+    page = Path("evaluation/report.html").read_text("utf-8")
+    elements = Elements()
+    elements.feed(page)
+    assert "script" not in elements.names and "img" not in elements.names
+    assert not {name for name in elements.attributes if name.startswith("on")}
+    assert page.count("&lt;script&gt;alert(1)&lt;/script&gt;") >= 3
+    assert "\u202e" not in page and "\x1b" not in page and "{{7*7}}" in page
+    assert 'content="default-src &#39;none&#39;' in page or "default-src 'none'" in page
+    assert "http://" not in page.replace("http://www.w3.org/", "") and "https://" not in page
+    markdown = Path("evaluation/report.md").read_text("utf-8")
+    assert "<script" not in markdown and "\x1b" not in markdown
+
+
+def answering(request: Asked) -> Answer:
+    api = toolwire.get_api("openai_chat")
+    question = json.loads(request.body)["messages"][-1]["content"]
+    call = ToolCall("get_weather", {"city": "Rome" if "Rome" in question else "Paris"}, id="call_1")
+    calls = () if "joke" in question else (call,)
+    response = ParsedResponse(
+        content="" if calls else "No.",
+        tool_calls=calls,
+        parts=calls,
+        finish_reason=toolwire.FinishReason.TOOL_CALLS if calls else toolwire.FinishReason.STOP,
+        usage=Usage(20, 5),
+    )
+    return Answer(b"".join(api.encode_stream(toolwire.replay(response), model="m")), content_type="text/event-stream")
+
+
+def test_a_server_with_fields_for_calls(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(answering) as url:
+        report, _ = evaluate(capsys, "mine.jsonl", "--model", "m", "--base-url", url)
+    (figures,) = report["columns"]
+    assert figures["name"] == f"m at {url} · native"
+    assert (figures["right"]["count"], figures["irrelevance"]["count"]) == (2, 1)
+    assert (figures["input_tokens"], figures["output_tokens"], figures["estimated"]) == (20.0, 5.0, False)
+
+
+def test_a_server_that_fails_and_a_missing_key(
+    counted: CountedModel, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted.answer = refused
+    _, error = evaluate(capsys, *LOCAL, status=1)
+    assert error == "toolwire: there is no answer to report on: the server is down\n"
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    _, error = evaluate(capsys, "mine.jsonl", "--model", "openai:gpt-5-mini", status=2)
+    assert error.count("\n") == 1 and "OPENAI_API_KEY" in error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "name a suite"),
+        (("mine.jsonl",), "name a model"),
+        (("nothing.jsonl", "--model", "m.gguf"), "neither a suite"),
+        (("mine.jsonl", "--model", "unknown"), "unknown model 'unknown'"),
+        (("mine.jsonl", "--model", "m.gguf", "-f", "herms"), "herms"),
+        (("mine.jsonl", "--model", "m.gguf", "-f", "auto"), "auto cannot be asked for"),
+        (("mine.jsonl", "--model", "m.gguf", "--reading", "strit"), "strict"),
+        (("mine.jsonl", "--model", "m.gguf", "--constrain", "yes"), "--constrain is none, auto, required"),
+        (("mine.jsonl", "--rescore", "x"), "leave out the suite"),
+        (("--rescore", "mine.jsonl"), "is not a log of toolwire eval"),
+        (("--rescore", "."), "is not a log of toolwire eval|has no log"),
+    ],
+)
+def test_wrong_usage_is_one_line(
+    arguments: tuple[str, ...], message: str, counted: CountedModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report, error = evaluate(capsys, *arguments, status=2)
+    assert report is None and error.count("\n") == 1
+    assert any(part in error for part in message.split("|"))
+    assert counted.prompts == []

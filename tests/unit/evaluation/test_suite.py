@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolwire import ConfigurationError
+from toolwire.evaluation.suite import load_rows
+
+TOOL = {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+CALLS = [{"name": "get_weather", "arguments": {"city": ["Paris"]}}]
+
+
+def row(**members: Any) -> dict[str, Any]:
+    return {"question": "Weather?", "tools": [TOOL], "calls": CALLS, **members}
+
+
+def without_calls(**members: Any) -> dict[str, Any]:
+    return {"question": "Weather?", "tools": [TOOL], **members}
+
+
+def write(path: Path, *rows: Any) -> Path:
+    path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in rows), "utf-8")
+    return path
+
+
+def test_rows_of_all_kinds(tmp_path: Path) -> None:
+    suite = load_rows(
+        write(
+            tmp_path / "mine.jsonl",
+            row(id="a", group="g"),
+            "",
+            without_calls(refusal=True),
+            without_calls(
+                any_call=True, question=[{"role": "system", "content": "S"}, {"role": "user", "content": "U"}]
+            ),
+        )
+    )
+    assert suite.name == "mine" and suite.broken == ()
+    first, second, third = suite.questions
+    assert (first.id, first.group, first.expected.calls[0].arguments) == ("a", "g", {"city": ["Paris"]})
+    assert (second.id, second.expected.rule) == ("line 3", "no_call")
+    assert [message.role for message in third.messages] == ["system", "user"]
+    assert third.expected.rule == "any_call"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("{", "Expecting property name"),
+        ("[" * 100_000, "recursion"),
+        ("3", "Input should be a valid dictionary"),
+        (row(question=""), "question"),
+        (row(tools=[]), "tools"),
+        (row(tools=[{"nothing": 1}]), "name"),
+        (row(call=CALLS), "call: Extra inputs are not permitted"),
+        (row(calls=[]), '"calls" is empty'),
+        (row(refusal=True), "a row has one of the members"),
+        (without_calls(), "a row has one of the members"),
+        (row(calls=[{"name": "get_weather", "arguments": {"city": "Paris"}}]), "calls.0.arguments.city"),
+        (row(calls=[{"name": "get_wether", "arguments": {}}]), "no tool is called 'get_wether'"),
+        (row(id="good"), "an earlier row has the id 'good'"),
+    ],
+)
+def test_a_broken_row_is_named_by_its_line_and_the_others_count(tmp_path: Path, line: Any, reason: str) -> None:
+    suite = load_rows(write(tmp_path / "mine.jsonl", row(id="good"), line, row(id="other")))
+    assert [question.id for question in suite.questions] == ["good", "other"]
+    (broken,) = suite.broken
+    assert broken.place.endswith("mine.jsonl, line 2")
+    assert reason in broken.reason and "\n" not in broken.reason
+
+
+def test_a_file_without_questions_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"has no question: .*line 1: "):
+        load_rows(write(tmp_path / "mine.jsonl", "{"))
+    with pytest.raises(ConfigurationError, match=r"has no question$"):
+        load_rows(write(tmp_path / "empty.jsonl"))
+    with pytest.raises(ConfigurationError, match=r"No such file"):
+        load_rows(tmp_path / "missing.jsonl")
+
+
+def test_a_sample_alternates_groups_and_draws_from_each_alone(tmp_path: Path) -> None:
+    rows = [row(id=f"{group}{number}", group=group) for group in "abc" for number in range(9)]
+    suite = load_rows(write(tmp_path / "mine.jsonl", *rows))
+    drawn = [question.id for question in suite.sample(7, 5).questions]
+    assert [id[0] for id in drawn] == list("abcabca")
+    assert drawn == [question.id for question in suite.sample(20, 5).questions][:7]
+    assert drawn != [question.id for question in suite.sample(7, 6).questions]
+    alone = load_rows(write(tmp_path / "b.jsonl", *(entry for entry in rows if entry["group"] == "b")))
+    assert [question.id for question in alone.sample(2, 5).questions] == [drawn[1], drawn[4]]
+    assert len(suite.sample(None, 5).questions) == 27
