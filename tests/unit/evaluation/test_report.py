@@ -1,0 +1,118 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.unit.evaluation.scripted_models import PARIS, TOOL
+
+from toolwire import ConfigurationError
+from toolwire.evaluation.asked_model import ModelChoice
+from toolwire.evaluation.call_scoring import AcceptableCall, ExpectedCalls
+from toolwire.evaluation.inspect_tasks import AskedQuestion
+from toolwire.evaluation.intervals import adjusted, paired_test, share_of
+from toolwire.evaluation.model_answer import ModelAnswer
+from toolwire.evaluation.report import Column, make_report, report_json
+from toolwire.evaluation.report_page import heat_maps, interval, percent, report_html
+from toolwire.evaluation.suite import Question, text_message
+from toolwire.evaluation.verdicts import question_from_json, question_to_json
+from toolwire.tools import definitions
+
+TOOLS = tuple(definitions([TOOL]).values())
+EXPECTED = ExpectedCalls("calls", (AcceptableCall("get_weather", {"city": ["Paris"]}),))
+
+
+def question(id: str, expected: ExpectedCalls = EXPECTED) -> Question:
+    return Question(id, "g", (text_message("user", "Weather?"),), TOOLS, expected)
+
+
+def asked(id: str, text: str = PARIS, *, choice: ModelChoice | None = None, **members: Any) -> AskedQuestion:
+    answer = ModelAnswer(**{"outcome": "answered", "format": "hermes", "text": text, **members})
+    return AskedQuestion(choice or ModelChoice("m", "hermes"), question(id), answer, {})
+
+
+def test_shares_have_wilson_intervals() -> None:
+    share = share_of([True] * 8 + [False] * 2)  # the example of Wilson's interval in textbooks: 0.490 to 0.943
+    assert (share.count, share.total) == (8, 10)
+    assert (round(share.low, 3), round(share.high, 3)) == (0.490, 0.943)
+    assert share_of([]).value is None and interval(share_of([])) == "-" and percent(None) == "-"
+    assert interval(share) == "8 of 10 (49 % to 94 %)"
+
+
+def test_columns_are_compared_on_common_questions() -> None:
+    rights = {
+        "a": {str(at): True for at in range(10)},
+        "b": {str(at): at >= 6 for at in range(1, 12)},
+    }
+    test = paired_test("a", "b", rights)
+    assert (test.questions, test.only_first, test.only_second) == (9, 5, 0)
+    assert test.p == pytest.approx(2 * 0.5**5)
+    first, second = adjusted([test, paired_test("a", "a", rights)])
+    assert first.adjusted_p == pytest.approx(2 * test.p) and second.p == 1.0
+    assert adjusted([]) == []
+
+
+def test_figures_of_a_column() -> None:
+    report = make_report(
+        [
+            asked("1", seconds=1.0, input_tokens=10, output_tokens=2, money=0.5),
+            asked("2", f"<tool_call>{PARIS}</tool_call>", seconds=3.0, input_tokens=20, output_tokens=4, money=0.25),
+            asked("3", "<tool_call>{]", seconds=2.0, notes=("constrain: refused",)),
+            asked("4", outcome="timeout"),
+            asked("5", outcome="error", detail="down"),
+        ],
+        ["whole_message", "strict"],
+    )
+    whole, strict = report.columns
+    assert whole.column == Column("m", "hermes", "", "whole_message")
+    assert whole.outcomes == {"answered": 3, "timeout": 1, "error": 1}
+    assert (whole.right.count, whole.right.total, strict.right.count) == (2, 3, 1)
+    assert (whole.well_formed.count, whole.irrelevance.total) == (2, 0)
+    assert (whole.seconds, whole.slow_seconds, whole.money) == (2.0, 3.0, 0.75)
+    assert (whole.input_tokens, whole.output_tokens) == (10.0, 2.0)
+    assert whole.repairs == {"fallback": 1} and sum(whole.problems.values()) >= 1
+    assert whole.notes == {"constrain: refused": 1}
+    assert [wrong.question for wrong in report.wrong] == ["3"]
+    assert json.loads(json.dumps(report_json(report)))["columns"][0]["name"] == "m · hermes · whole_message"
+
+
+def test_only_columns_that_differ_in_one_respect_are_compared() -> None:
+    choices = [ModelChoice(model, "hermes", constrain) for model in ("a", "b") for constrain in ("", "auto")]
+    report = make_report([asked("1", choice=choice) for choice in choices], ["strict"])  # type: ignore[arg-type]
+    pairs = {(test.first, test.second) for test in report.comparisons}
+    assert len(pairs) == 4 and ("a · hermes · strict", "b · hermes · constrain auto · strict") not in pairs
+
+
+def test_servers_of_one_model_are_columns_of_their_own() -> None:
+    choices = [ModelChoice("m", url=f"http://{host}/v1") for host in ("a", "b")]
+    answers = [
+        asked("1", choice=choice, format="", native_calls=(("get_weather", {"city": "Paris"}),)) for choice in choices
+    ]
+    names = [figures.column.name for figures in make_report(answers).columns]
+    assert names == ["m at http://a/v1 · native", "m at http://b/v1 · native"]
+
+
+def test_a_heat_map_for_each_constraint() -> None:
+    choices = [ModelChoice("a", "hermes"), ModelChoice("b", "hermes"), ModelChoice("a", "hermes", "auto")]
+    report = make_report([asked("1", choice=choice) for choice in choices])
+    first, second = heat_maps(report.columns)
+    assert (first["constrain"], first["models"], first["formats"]) == ("", ["a", "b"], ["hermes"])
+    assert (second["constrain"], second["models"]) == ("auto", ["a"])
+    page = report_html(report)
+    assert page.count('class="heat"') == 3 and "<svg" in page
+
+
+def test_a_report_without_answers_says_why() -> None:
+    with pytest.raises(ConfigurationError, match=r"there is no answer to report on$"):
+        make_report([])
+    with pytest.raises(ConfigurationError, match="there is no answer to report on: down"):
+        make_report([asked("1", outcome="error", detail="down")])
+
+
+def test_questions_survive_json() -> None:
+    for rule in (EXPECTED, ExpectedCalls("no_call"), ExpectedCalls("any_call")):
+        original = question("1", rule)
+        copy = question_from_json(json.loads(json.dumps(question_to_json(original))))
+        assert (copy.id, copy.group, copy.expected) == (original.id, original.group, original.expected)
+        assert copy.messages == original.messages
+        assert [(tool.name, tool.parameters) for tool in copy.tools] == [(tool.name, tool.parameters) for tool in TOOLS]
