@@ -20,7 +20,7 @@ from toolwire.text.suggest import closest, did_you_mean
 from toolwire.wire.format_registry import AUTO, get_format
 
 with needs_extra("An evaluation", "eval"):
-    from toolwire.evaluation.asked_model import MAX_TOKENS, TIMEOUT, AskSettings, ModelChoice, RunLimits
+    from toolwire.evaluation.asked_model import MAX_TOKENS, TIMEOUT, AskSettings, ModelChoice, EvaluationLimits
     from toolwire.evaluation.inspect_tasks import AskedQuestion, read_logs, run_evaluation
     from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer
     from toolwire.evaluation.readings import READINGS, Reading
@@ -191,7 +191,7 @@ def _evaluated(name: str, options: EvalOptions, readings: Sequence[Reading]) -> 
         timeout=options.timeout,
         system=_system_text(options.system),
     )
-    limits = RunLimits(options.max_seconds, options.max_money)
+    limits = EvaluationLimits(options.max_seconds, options.max_money)
     options.out.mkdir(parents=True, exist_ok=True)
     store = AnswerStore(options.out / _ANSWERS)
     with closing(store), _progress(len(choices) * len(sample.questions)) as advance:

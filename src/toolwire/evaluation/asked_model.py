@@ -86,7 +86,7 @@ class AskSettings:
 
 
 @dataclass(slots=True)
-class RunLimits:
+class EvaluationLimits:
     """Limits of a whole evaluation; when one is reached, the remaining questions are not asked.
 
     Attributes:
@@ -128,13 +128,13 @@ class AskedModel:
         models: Models,
         *,
         store: AnswerStore | None = None,
-        limits: RunLimits | None = None,
+        limits: EvaluationLimits | None = None,
     ) -> None:
         self.choice = choice
         self._settings = settings
         self._models = models
         self._store = store
-        self._limits = limits or RunLimits()
+        self._limits = limits or EvaluationLimits()
         self._opening = asyncio.Lock()
         self._backend: Backend | None = None
         self._prices: PublishedPrices | None = None
@@ -184,6 +184,7 @@ class AskedModel:
             temperature=settings.temperature if request.temperature is None else request.temperature,
             seed=settings.seed if request.seed is None else request.seed,
         )
+        # The rendered prompt is part of the key: a version that words it differently asks anew.
         key = question_key(self._asked(request, backend))
         if self._store is not None and (stored := self._store.find(key)) is not None:
             return stored
@@ -224,6 +225,7 @@ class AskedModel:
             outcome, detail = "timeout", f"no complete answer within {self._settings.timeout:g} seconds"
         except ProviderError as error:
             outcome, detail = "error", str(error)
+        # What arrived before a timeout is kept, because it shows what the model was doing.
         response = collect(events)
         if response.finish_reason is FinishReason.ERROR and outcome == "answered":
             outcome, detail = "error", "; ".join(problem.message for problem in response.problems)
@@ -262,8 +264,8 @@ def _with_tools_in_prompt(request: ChatRequest, format: str, system: str) -> tup
     text = "\n\n".join(texts)
     if format and request.tools:
         text = prompt(request.tools, format=format, system=text)
-    others: Sequence[Message] = [message for message in request.messages if message.role != "system"]
-    return (*([Message("system", (TextPart(text),))] if text else []), *others)
+    turns: Sequence[Message] = [message for message in request.messages if message.role != "system"]
+    return (*([Message("system", (TextPart(text),))] if text else []), *turns)
 
 
 def choice_record(choice: ModelChoice) -> dict[str, str]:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from toolwire.errors import ConfigurationError, DefinitionError
 from toolwire.evaluation.call_scoring import AcceptableCall, ExpectedCalls
-from toolwire.evaluation.suite import BrokenRow, Question, Suite, text_message
+from toolwire.evaluation.suite import BrokenRow, SuiteQuestion, Suite, text_message
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.tools import definitions
 
@@ -55,7 +55,7 @@ def load_bfcl(categories: Sequence[str] = SINGLE_TURN, data: Path | None = None)
             hint = did_you_mean(closest(name, (*SINGLE_TURN, *LIVE, "live")))
             raise ConfigurationError(f"the suite {NAME} has no category {name!r:.60}{hint}")
     folder = data or _installed_data()
-    questions: list[Question] = []
+    questions: list[SuiteQuestion] = []
     broken: list[BrokenRow] = []
     for name in dict.fromkeys(names):
         answers = {} if name in _WITHOUT_ANSWERS else _answers(folder, name)
@@ -98,11 +98,11 @@ def _answers(folder: Path, name: str) -> dict[str, ExpectedCalls]:
     }
 
 
-def _question(category: str, row: Mapping[str, Any], expected: ExpectedCalls) -> Question:
+def _question(category: str, row: Mapping[str, Any], expected: ExpectedCalls) -> SuiteQuestion:
     messages = tuple(text_message(turn["role"], turn["content"]) for turn in row["question"][0])
     # Two functions of one name are one tool, as in the leaderboard, which finds the description by the name.
     tools = [{**function, "parameters": _json_schema(function["parameters"])} for function in row["function"]]
-    return Question(row["id"], category, messages, tuple(definitions(tools).values()), expected)
+    return SuiteQuestion(row["id"], category, messages, tuple(definitions(tools).values()), expected)
 
 
 def _json_schema(value: Any) -> Any:

@@ -31,7 +31,7 @@ from inspect_ai.tool import ToolFunction, ToolInfo
 
 from toolwire.agent.model_pool import Models
 from toolwire.errors import ConfigurationError
-from toolwire.evaluation.asked_model import TIMEOUT, AskedModel, AskSettings, ModelChoice, RunLimits
+from toolwire.evaluation.asked_model import TIMEOUT, AskedModel, AskSettings, ModelChoice, EvaluationLimits
 from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer
 from toolwire.evaluation.readings import DEFAULT_READING, read_answer
 from toolwire.evaluation.shared_models import load_shared
@@ -71,7 +71,7 @@ class InspectModel(ModelAPI):
         config: GenerateConfig = GenerateConfig(),  # noqa: B008 - Inspect's own default
         settings: AskSettings | None = None,
         store: AnswerStore | None = None,
-        limits: RunLimits | None = None,
+        limits: EvaluationLimits | None = None,
         **arguments: Any,
     ) -> None:
         super().__init__(model_name, base_url, None, [], config)
@@ -104,6 +104,7 @@ class InspectModel(ModelAPI):
 
     def max_connections(self) -> int:
         """Return how many questions are asked at once."""
+        # A model in this process answers one question at a time, and a second one would wait until its own timeout.
         return 1 if self.asked.choice.is_local else CONNECTIONS
 
     def connection_key(self) -> str:
@@ -117,10 +118,13 @@ class InspectModel(ModelAPI):
 
 
 def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    known = ("format", "constrain", "api", "key_env")
+    # A misspelt argument would silently ask another way.
+    argument_names = ("format", "constrain", "api", "key_env")
     for name in arguments:
-        if name not in known:
-            raise ConfigurationError(f"a model of {PROVIDER} has no argument {name!r:.60}; it has {', '.join(known)}")
+        if name not in argument_names:
+            raise ConfigurationError(
+                f"a model of {PROVIDER} has no argument {name!r:.60}; it has {', '.join(argument_names)}"
+            )
     return dict(arguments)
 
 

@@ -26,11 +26,11 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolInfo, ToolParams
 
 from toolwire.errors import ConfigurationError
-from toolwire.evaluation.asked_model import AskSettings, ModelChoice, RunLimits, choice_record
+from toolwire.evaluation.asked_model import AskSettings, ModelChoice, EvaluationLimits, choice_record
 from toolwire.evaluation.inspect_model import ANSWER, PARAMETERS, PROVIDER
 from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer, answer_from_json
 from toolwire.evaluation.readings import READINGS, Reading
-from toolwire.evaluation.suite import Question, Suite
+from toolwire.evaluation.suite import SuiteQuestion, Suite
 from toolwire.evaluation.verdicts import question_from_json, question_to_json, verdicts
 from toolwire.models.backends import text_of
 
@@ -53,7 +53,7 @@ class AskedQuestion:
     """
 
     choice: ModelChoice
-    question: Question
+    question: SuiteQuestion
     answer: ModelAnswer
     stored_right: dict[str, bool]
 
@@ -81,11 +81,11 @@ def right_calls(readings: Sequence[Reading] = READINGS) -> Scorer:
         answer = answer_of(state.output)
         if answer.outcome != "answered":
             return Score.unscored(reason=answer.outcome, explanation=answer.detail)
-        found = verdicts(question_from_json(state.metadata[QUESTION]), answer, readings)
-        faults = [f"{verdict.reading}: {verdict.fault.message}" for verdict in found if verdict.fault is not None]
+        judged = verdicts(question_from_json(state.metadata[QUESTION]), answer, readings)
+        faults = [f"{verdict.reading}: {verdict.fault.message}" for verdict in judged if verdict.fault is not None]
         return Score(
-            value={verdict.reading: float(verdict.right) for verdict in found},
-            answer=json.dumps(found[0].calls, ensure_ascii=False),
+            value={verdict.reading: float(verdict.right) for verdict in judged},
+            answer=json.dumps(judged[0].calls, ensure_ascii=False),
             explanation="\n".join(faults) or "right",
         )
 
@@ -144,7 +144,7 @@ def run_evaluation(
     *,
     log_folder: Path,
     store: AnswerStore,
-    limits: RunLimits,
+    limits: EvaluationLimits,
     observe: AnswerObserver | None = None,
 ) -> list[Path]:
     """Ask all models, and return the logs.
@@ -163,6 +163,7 @@ def run_evaluation(
         KeyboardInterrupt: the evaluation was interrupted; the answers so far are stored.
     """
     logs: list[Path] = []
+    # One model after the other: two models on this machine would share its processors and both time out.
     for choice in choices:
         model = _model(choice, settings, store, limits)
         record = {
@@ -176,7 +177,7 @@ def run_evaluation(
             model=model,
             log_dir=str(log_folder),
             log_format="json",
-            display="none",
+            display="none",  # its display would write to standard output, which belongs to the report
             score_display=False,
             max_tasks=1,
             max_samples=model.api.max_connections(),
@@ -187,7 +188,7 @@ def run_evaluation(
     return logs
 
 
-def _model(choice: ModelChoice, settings: AskSettings, store: AnswerStore, limits: RunLimits) -> Model:
+def _model(choice: ModelChoice, settings: AskSettings, store: AnswerStore, limits: EvaluationLimits) -> Model:
     arguments: dict[str, Any] = {
         name: value for name, value in choice_record(choice).items() if value and name != "model"
     }
@@ -216,20 +217,20 @@ def read_logs(paths: Iterable[Path]) -> list[AskedQuestion]:
     Raises:
         ConfigurationError: a file is not a log of `toolwire eval`.
     """
-    asked: list[AskedQuestion] = []
+    answered: list[AskedQuestion] = []
     for path in paths:
         try:
             log = read_eval_log(str(path))
             choice = ModelChoice(**(log.eval.metadata or {})[EVALUATION]["choice"])
             for sample in log.samples or ():
                 question = question_from_json((sample.metadata or {})[QUESTION])
-                asked.append(AskedQuestion(choice, question, answer_of(sample.output), _stored(sample.scores)))
+                answered.append(AskedQuestion(choice, question, answer_of(sample.output), _stored(sample.scores)))
         except (OSError, KeyError, ValueError, TypeError, IndexError) as error:
             detail = " ".join(str(error).split())[:200]
             raise ConfigurationError(
                 f"{path} is not a log of toolwire eval ({type(error).__name__}: {detail})"
             ) from error
-    return asked
+    return answered
 
 
 def _stored(scores: dict[str, Score] | None) -> dict[str, bool]:

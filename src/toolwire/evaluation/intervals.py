@@ -74,10 +74,10 @@ def paired_test(first: str, second: str, rights: Mapping[str, Mapping[str, bool]
         second: the name of another one.
         rights: of each column, whether the answer to a question is right, by the question's id.
     """
-    one, other = rights[first], rights[second]
-    common = one.keys() & other.keys()
-    only_first = sum(one[id] and not other[id] for id in common)
-    only_second = sum(other[id] and not one[id] for id in common)
+    first_rights, second_rights = rights[first], rights[second]
+    common = first_rights.keys() & second_rights.keys()
+    only_first = sum(first_rights[id] and not second_rights[id] for id in common)
+    only_second = sum(second_rights[id] and not first_rights[id] for id in common)
     differing = only_first + only_second
     # The exact test of McNemar is a binomial test of the questions on which the columns differ.
     p = float(stats.binomtest(only_first, differing, 0.5).pvalue) if differing else 1.0

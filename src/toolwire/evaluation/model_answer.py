@@ -104,6 +104,7 @@ class AnswerStore:
 
     def store(self, key: str, answer: ModelAnswer) -> None:
         """Store an answer that the model finished; others are asked for again in the next run."""
+        # A timeout or an error may be gone in the next run.
         if answer.outcome == "answered":
             text = storable(json.dumps(answer.to_json(), ensure_ascii=True))
             self._connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, text))

@@ -38,6 +38,7 @@ def naive_calls(text: str, format: str, tools: Sequence[ToolDefinition]) -> tupl
     by_name = {tool.name: tool for tool in tools}
     calls = []
     for segment in _segments(text[:_MAX_TEXT], format):
+        # Unknown tools count: a reader that drops them would seem to know when not to call.
         for name, arguments in _read(segment.strip(), by_name):
             if name and isinstance(arguments, dict):
                 calls.append(ToolCall(name, arguments, format=format))

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, cast
 
 from toolwire.errors import ConfigurationError, DefinitionError
 from toolwire.evaluation.call_scoring import AcceptableCall, ExpectedCalls
-from toolwire.evaluation.suite import BrokenRow, Question, Suite, text_message
+from toolwire.evaluation.suite import BrokenRow, SuiteQuestion, Suite, text_message
 from toolwire.messages import Message
 from toolwire.telemetry.archive import Archive
 from toolwire.telemetry.request_rows import TOOLS
@@ -31,7 +31,7 @@ def load_recorded(archive: Archive) -> Suite:
         ConfigurationError: no turn can be a question.
         StateError: the file does not exist or cannot be read.
     """
-    questions: list[Question] = []
+    questions: list[SuiteQuestion] = []
     broken: list[BrokenRow] = []
     for run in archive.runs(MAX_RUNS):
         recorded = archive.run(run["id"])
@@ -60,12 +60,13 @@ def _is_usable(turn: _Row, messages: Sequence[_Row]) -> bool:
     return bool(worked) and all(message["role"] in ("system", "user", TOOLS) for message in messages)
 
 
-def _question(id: str, turn: _Row, rows: Sequence[_Row], *, complete: bool) -> Question:
+def _question(id: str, turn: _Row, rows: Sequence[_Row], *, complete: bool) -> SuiteQuestion:
     """Return the question of a turn.
 
     Raises:
         ValueError, DefinitionError: a text is missing or was shortened.
     """
+    # A question that lacks a part of its conversation would have another right answer.
     if not complete:
         raise ValueError("a message of its request was deleted")
     tools: tuple[ToolDefinition, ...] = ()
@@ -82,7 +83,7 @@ def _question(id: str, turn: _Row, rows: Sequence[_Row], *, complete: bool) -> Q
     if not tools or not messages:
         raise ValueError("its tools or its messages were not stored")
     calls = tuple(AcceptableCall(call["tool"], _acceptable(call["arguments"])) for call in turn["calls"])
-    return Question(id, str(turn["agent"] or NAME), tuple(messages), tools, ExpectedCalls("calls", calls))
+    return SuiteQuestion(id, str(turn["agent"] or NAME), tuple(messages), tools, ExpectedCalls("calls", calls))
 
 
 def _stored_tools(text: str) -> Iterator[Any]:

@@ -17,7 +17,7 @@ from toolwire.evaluation.inspect_tasks import AskedQuestion
 from toolwire.evaluation.intervals import PairedTest, Share, adjusted, paired_test, share_of
 from toolwire.evaluation.model_answer import ModelAnswer
 from toolwire.evaluation.readings import DEFAULT_READING, READINGS, Reading
-from toolwire.evaluation.suite import BrokenRow, Question
+from toolwire.evaluation.suite import BrokenRow, SuiteQuestion
 from toolwire.evaluation.verdicts import NATIVE, Verdict, verdicts
 from toolwire.models.backends import text_of
 
@@ -52,8 +52,8 @@ class Column:
 
     def differences(self, other: Column) -> int:
         """Return in how many respects two columns differ."""
-        mine, theirs = asdict(self), asdict(other)
-        return sum(mine[key] != theirs[key] for key in mine)
+        values, other_values = asdict(self), asdict(other)
+        return sum(values[key] != other_values[key] for key in values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class Report:
 class _Entries:
     """The answers of one column with their verdicts."""
 
-    questions: list[Question] = field(default_factory=list)
+    questions: list[SuiteQuestion] = field(default_factory=list)
     answers: list[ModelAnswer] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
 
@@ -216,6 +216,7 @@ def make_report(
             if before is not None and before != verdict.right:
                 changed.append(_changed(column, entry, verdict))
     rights = {column.name: entries.rights for column, entries in columns.items()}
+    # Columns that differ in several respects say nothing about any of them.
     pairs = [pair for pair in combinations(columns, 2) if pair[0].differences(pair[1]) == 1]
     return Report(
         suite=suite,

@@ -37,6 +37,7 @@ _OUTCOMES: Final = {
 def report_html(report: Report) -> str:
     """Return a report as a page that needs no other file."""
     loader = jinja2.PackageLoader("toolwire.evaluation", ".")
+    # Escaping is on for every value, because texts of models are hostile.
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

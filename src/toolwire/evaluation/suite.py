@@ -21,7 +21,7 @@ DEFAULT_GROUP = "questions"
 
 
 @dataclass(frozen=True)
-class Question:
+class SuiteQuestion:
     """A question of a suite.
 
     Attributes:
@@ -59,7 +59,7 @@ class BrokenRow:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """Questions, and the rows that are none.
+    """Questions, and the rows that are not questions.
 
     Attributes:
         name: the name of the suite.
@@ -68,7 +68,7 @@ class Suite:
     """
 
     name: str
-    questions: tuple[Question, ...]
+    questions: tuple[SuiteQuestion, ...]
     broken: tuple[BrokenRow, ...] = ()
 
     def sample(self, limit: int | None, seed: int) -> Suite:
@@ -78,15 +78,16 @@ class Suite:
             limit: the maximum number of questions; None for all.
             seed: the number that the draw depends on. The draw from one group does not depend on the other groups.
         """
-        by_group: dict[str, list[Question]] = {}
+        by_group: dict[str, list[SuiteQuestion]] = {}
         for question in self.questions:
             by_group.setdefault(question.group, []).append(question)
         for group, questions in by_group.items():
-            random.Random(f"{seed} {group}").shuffle(questions)
+            # A generator for each group: adding a group must not change the draw from the others.
+        random.Random(f"{seed} {group}").shuffle(questions)
         return replace(self, questions=tuple(_alternating(by_group.values()))[:limit])
 
 
-def _alternating(groups: Iterable[Sequence[Question]]) -> Iterator[Question]:
+def _alternating(groups: Iterable[Sequence[SuiteQuestion]]) -> Iterator[SuiteQuestion]:
     columns = list(groups)
     for position in range(max(map(len, columns), default=0)):
         for column in columns:
@@ -151,7 +152,7 @@ def load_rows(path: Path) -> Suite:
     Raises:
         ConfigurationError: the file cannot be read, or has no question.
     """
-    questions: dict[str, Question] = {}
+    questions: dict[str, SuiteQuestion] = {}
     broken: list[BrokenRow] = []
     try:
         lines = path.read_bytes().split(b"\n")
@@ -176,7 +177,7 @@ def load_rows(path: Path) -> Suite:
     return Suite(path.stem, tuple(questions.values()), tuple(broken))
 
 
-def _question(line: bytes, *, default_id: str) -> Question:
+def _question(line: bytes, *, default_id: str) -> SuiteQuestion:
     """Return the question in a line.
 
     Raises:
@@ -189,7 +190,7 @@ def _question(line: bytes, *, default_id: str) -> Question:
     for call in expected.calls:
         if call.name not in names:
             raise ValueError(f"calls: no tool is called {call.name!r:.100}; there are {', '.join(names)}")
-    return Question(row.id or default_id, row.group, row.messages(), tools, expected)
+    return SuiteQuestion(row.id or default_id, row.group, row.messages(), tools, expected)
 
 
 def validation_message(error: ValidationError) -> str:

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from toolwire.evaluation.call_scoring import CallFault, ExpectedCalls, answer_fault
 from toolwire.evaluation.model_answer import ModelAnswer, Outcome
 from toolwire.evaluation.readings import READINGS, Reading, read_answer
-from toolwire.evaluation.suite import Question, text_message
+from toolwire.evaluation.suite import SuiteQuestion, text_message
 from toolwire.messages import ToolCall
 from toolwire.models.backends import text_of
 from toolwire.tools import ToolDefinition
@@ -54,27 +54,28 @@ class Verdict:
     problems: tuple[str, ...]
 
 
-def verdicts(question: Question, answer: ModelAnswer, readings: Sequence[Reading] = READINGS) -> list[Verdict]:
+def verdicts(question: SuiteQuestion, answer: ModelAnswer, readings: Sequence[Reading] = READINGS) -> list[Verdict]:
     """Return the verdicts on an answer, one for each reading; a single one if its calls have fields of their own."""
     if not answer.format:
         calls = tuple(ToolCall(name, arguments) for name, arguments in answer.native_calls or ())
         return [_verdict(question, answer, NATIVE, calls, answer.text, answer.native_problems)]
-    found = []
+    judged = []
     for reading in readings:
         response = read_answer(answer.text, answer.format, question.tools, reading)
         problems = (*(problem.kind for problem in response.problems), *("incomplete" for _ in response.incomplete))
-        found.append(_verdict(question, answer, reading, response.tool_calls, response.content, problems))
-    return found
+        judged.append(_verdict(question, answer, reading, response.tool_calls, response.content, problems))
+    return judged
 
 
 def _verdict(
-    question: Question,
+    question: SuiteQuestion,
     answer: ModelAnswer,
     reading: ReadingName,
     calls: Sequence[ToolCall],
     content: str,
     problems: tuple[str, ...],
 ) -> Verdict:
+    # The beginning of an answer may contain the right call, but nobody knows what would have followed.
     is_complete = answer.outcome == "answered"
     fault = answer_fault(calls, question.expected, question.parameters) if is_complete else None
     return Verdict(
@@ -96,7 +97,7 @@ def _verdict(
 _EXPECTED: Final[TypeAdapter[ExpectedCalls]] = TypeAdapter(ExpectedCalls)
 
 
-def question_to_json(question: Question) -> dict[str, Any]:
+def question_to_json(question: SuiteQuestion) -> dict[str, Any]:
     """Return a question as a JSON object, for logs that can be judged again without the suite."""
     return {
         "id": question.id,
@@ -107,13 +108,13 @@ def question_to_json(question: Question) -> dict[str, Any]:
     }
 
 
-def question_from_json(value: Mapping[str, Any]) -> Question:
+def question_from_json(value: Mapping[str, Any]) -> SuiteQuestion:
     """Return the question that `question_to_json` wrote.
 
     Raises:
         ValueError, KeyError, TypeError: it is not one.
     """
-    return Question(
+    return SuiteQuestion(
         id=value["id"],
         group=value["group"],
         messages=tuple(text_message(role, text) for role, text in value["messages"]),

@@ -9,7 +9,7 @@ from tests.unit.evaluation.scripted_models import PARIS, TOOL, CountedModel, ref
 
 from toolwire import ConfigurationError
 from toolwire.agent.model_pool import Models
-from toolwire.evaluation.asked_model import AskedModel, AskSettings, ModelChoice, RunLimits
+from toolwire.evaluation.asked_model import AskedModel, AskSettings, ModelChoice, EvaluationLimits
 from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer, answer_from_json
 from toolwire.evaluation.suite import text_message
 from toolwire.providers.request import ChatRequest
@@ -98,10 +98,10 @@ def test_an_error_of_the_server_is_one(tmp_path: Path) -> None:
 
 def test_limits_of_the_evaluation() -> None:
     model = CountedModel(lambda question: PARIS)
-    limits = RunLimits(seconds=0)
+    limits = EvaluationLimits(seconds=0)
     (answer,) = asked(model, request(), limits=limits)
     assert (answer.outcome, answer.detail) == ("not_asked", "the time limit of 0 seconds was reached")
-    limits = RunLimits(money=0.5, spent=0.5)
+    limits = EvaluationLimits(money=0.5, spent=0.5)
     (answer,) = asked(model, request(), limits=limits)
     assert (answer.outcome, answer.detail) == ("not_asked", "the limit of $0.5 was reached")
     assert model.prompts == []
@@ -111,7 +111,7 @@ def test_stored_answers_cost_no_limit(tmp_path: Path) -> None:
     model = CountedModel(lambda question: PARIS)
     store = AnswerStore(tmp_path / "answers.db")
     asked(model, request(), store=store)
-    (answer,) = asked(model, request(), store=store, limits=RunLimits(seconds=0))
+    (answer,) = asked(model, request(), store=store, limits=EvaluationLimits(seconds=0))
     store.close()
     assert answer.outcome == "answered"
 
@@ -119,7 +119,7 @@ def test_stored_answers_cost_no_limit(tmp_path: Path) -> None:
 def test_money_cannot_be_limited_without_prices() -> None:
     choice = ModelChoice("m", "hermes", url="http://localhost:1/v1")
     with pytest.raises(ConfigurationError, match="no prices are published for 'm'"):
-        asked(CountedModel(refused), request(), choice=choice, limits=RunLimits(money=1.0))
+        asked(CountedModel(refused), request(), choice=choice, limits=EvaluationLimits(money=1.0))
 
 
 def test_a_stored_answer_of_another_form_is_ignored(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from toolwire.evaluation.intervals import adjusted, paired_test, share_of
 from toolwire.evaluation.model_answer import ModelAnswer
 from toolwire.evaluation.report import Column, make_report, report_json
 from toolwire.evaluation.report_page import heat_maps, interval, percent, report_html
-from toolwire.evaluation.suite import Question, text_message
+from toolwire.evaluation.suite import SuiteQuestion, text_message
 from toolwire.evaluation.verdicts import question_from_json, question_to_json
 from toolwire.tools import definitions
 
@@ -22,8 +22,8 @@ TOOLS = tuple(definitions([TOOL]).values())
 EXPECTED = ExpectedCalls("calls", (AcceptableCall("get_weather", {"city": ["Paris"]}),))
 
 
-def question(id: str, expected: ExpectedCalls = EXPECTED) -> Question:
-    return Question(id, "g", (text_message("user", "Weather?"),), TOOLS, expected)
+def question(id: str, expected: ExpectedCalls = EXPECTED) -> SuiteQuestion:
+    return SuiteQuestion(id, "g", (text_message("user", "Weather?"),), TOOLS, expected)
 
 
 def asked(id: str, text: str = PARIS, *, choice: ModelChoice | None = None, **members: Any) -> AskedQuestion:
