@@ -20,7 +20,7 @@ from toolwire.text.suggest import closest, did_you_mean
 from toolwire.wire.format_registry import AUTO, get_format
 
 with needs_extra("An evaluation", "eval"):
-    from toolwire.evaluation.asked_model import MAX_TOKENS, TIMEOUT, AskSettings, ModelChoice, EvaluationLimits
+    from toolwire.evaluation.asked_model import MAX_TOKENS, TIMEOUT, AskSettings, EvaluationLimits, ModelChoice
     from toolwire.evaluation.inspect_tasks import AskedQuestion, read_logs, run_evaluation
     from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer
     from toolwire.evaluation.readings import READINGS, Reading

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from toolwire.errors import ConfigurationError, DefinitionError
 from toolwire.evaluation.call_scoring import AcceptableCall, ExpectedCalls
-from toolwire.evaluation.suite import BrokenRow, SuiteQuestion, Suite, text_message
+from toolwire.evaluation.suite import BrokenRow, Suite, SuiteQuestion, text_message
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.tools import definitions
 

@@ -31,7 +31,7 @@ from inspect_ai.tool import ToolFunction, ToolInfo
 
 from toolwire.agent.model_pool import Models
 from toolwire.errors import ConfigurationError
-from toolwire.evaluation.asked_model import TIMEOUT, AskedModel, AskSettings, ModelChoice, EvaluationLimits
+from toolwire.evaluation.asked_model import TIMEOUT, AskedModel, AskSettings, EvaluationLimits, ModelChoice
 from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer
 from toolwire.evaluation.readings import DEFAULT_READING, read_answer
 from toolwire.evaluation.shared_models import load_shared

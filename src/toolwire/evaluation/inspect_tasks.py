@@ -26,11 +26,11 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.tool import ToolInfo, ToolParams
 
 from toolwire.errors import ConfigurationError
-from toolwire.evaluation.asked_model import AskSettings, ModelChoice, EvaluationLimits, choice_record
+from toolwire.evaluation.asked_model import AskSettings, EvaluationLimits, ModelChoice, choice_record
 from toolwire.evaluation.inspect_model import ANSWER, PARAMETERS, PROVIDER
 from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer, answer_from_json
 from toolwire.evaluation.readings import READINGS, Reading
-from toolwire.evaluation.suite import SuiteQuestion, Suite
+from toolwire.evaluation.suite import Suite, SuiteQuestion
 from toolwire.evaluation.verdicts import question_from_json, question_to_json, verdicts
 from toolwire.models.backends import text_of
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, cast
 
 from toolwire.errors import ConfigurationError, DefinitionError
 from toolwire.evaluation.call_scoring import AcceptableCall, ExpectedCalls
-from toolwire.evaluation.suite import BrokenRow, SuiteQuestion, Suite, text_message
+from toolwire.evaluation.suite import BrokenRow, Suite, SuiteQuestion, text_message
 from toolwire.messages import Message
 from toolwire.telemetry.archive import Archive
 from toolwire.telemetry.request_rows import TOOLS

@@ -83,7 +83,7 @@ class Suite:
             by_group.setdefault(question.group, []).append(question)
         for group, questions in by_group.items():
             # A generator for each group: adding a group must not change the draw from the others.
-        random.Random(f"{seed} {group}").shuffle(questions)
+            random.Random(f"{seed} {group}").shuffle(questions)
         return replace(self, questions=tuple(_alternating(by_group.values()))[:limit])
 
 

@@ -9,7 +9,7 @@ from tests.unit.evaluation.scripted_models import PARIS, TOOL, CountedModel, ref
 
 from toolwire import ConfigurationError
 from toolwire.agent.model_pool import Models
-from toolwire.evaluation.asked_model import AskedModel, AskSettings, ModelChoice, EvaluationLimits
+from toolwire.evaluation.asked_model import AskedModel, AskSettings, EvaluationLimits, ModelChoice
 from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer, answer_from_json
 from toolwire.evaluation.suite import text_message
 from toolwire.providers.request import ChatRequest
