@@ -192,6 +192,17 @@ def free_space(written: str = "") -> Expression:
     return optional(Lexeme(repeat(chars(SPACE), 1, MOST_SPACE))) if written else EMPTY
 
 
+def inside(part: Expression) -> tuple[Expression, ...]:
+    """Return the expressions that an expression is made of."""
+    match part:
+        case Chain(parts) | Either(parts):
+            return parts
+        case Repeat(inner) | Lexeme(inner):
+            return (inner,)
+        case _:
+            return ()
+
+
 def escape(part: Expression, escapes: Mapping[str, str], rule: Callable[[str], str]) -> Expression:
     """Return the expression whose texts are those of `part` with characters replaced.
 
@@ -246,28 +257,7 @@ def without_prefixes(part: Expression, texts: Sequence[str], rules: Mapping[str,
 
 def without_prefix(part: Expression, text: str, rules: Mapping[str, Expression]) -> Expression:
     """Return what may follow a text at the beginning of an expression; NOTHING if it cannot begin so."""
-    rest = _without_literal(part, text, rules) if text else part
-    return without_prefixes(part, [text], rules).get(text, NOTHING) if rest is None else rest
-
-
-def _without_literal(part: Expression, text: str, rules: Mapping[str, Expression]) -> Expression | None:
-    """Return what may follow a text where literals alone decide; None where they do not."""
-    match part:
-        case Fixed(written):
-            if written.startswith(text):
-                return literal(written[len(text) :])
-            return None if text.startswith(written) else NOTHING
-        case Either(options):
-            rests = [_without_literal(option, text, rules) for option in options]
-            decided = [rest for rest in rests if rest is not None]
-            return choice(decided) if len(decided) == len(rests) else None
-        case RuleName(name):
-            return _without_literal(rules[name], text, rules)
-        case Chain((head, *tail)):
-            rest = _without_literal(head, text, rules)
-            return None if rest is None else sequence(rest, *tail)
-        case _:
-            return None
+    return without_prefixes(part, [text], rules).get(text, NOTHING)
 
 
 def _without(part: Expression, character: str, rules: Mapping[str, Expression]) -> Expression:
@@ -301,13 +291,9 @@ def can_be_empty(part: Expression, rules: Mapping[str, Expression], open_rules: 
     match part:
         case Fixed() | Chars():
             return False
-        case Chain(parts):
-            return all(can_be_empty(inner, rules, open_rules) for inner in parts)
-        case Either(options):
-            return any(can_be_empty(inner, rules, open_rules) for inner in options)
-        case Repeat(inner, least):
-            return least == 0 or can_be_empty(inner, rules, open_rules)
-        case Lexeme(inner):
-            return can_be_empty(inner, rules, open_rules)
         case RuleName(name):
             return name not in open_rules and can_be_empty(rules[name], rules, open_rules | {name})
+        case Repeat(_, 0):
+            return True
+    parts = (can_be_empty(inner, rules, open_rules) for inner in inside(part))
+    return any(parts) if isinstance(part, Either) else all(parts)

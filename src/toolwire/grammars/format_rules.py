@@ -87,7 +87,6 @@ _IDENT = Lexeme(repeat(union(NAME_CHARACTERS, chars("-")), 1, 40))
 """An id of a call."""
 _JSON_ESCAPES = {'"': '\\"', "\\": "\\\\"}
 _XML_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_RAW_TYPES = ("null", "boolean", "number", "array", "object")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +113,8 @@ class FormatRules:
         parallel: a message may contain several calls.
     """
 
-    def __init__(
-        self, wire: WireFormat, tools: Iterable[ToolDefinition], *, parallel: bool = True, closed: bool = True
-    ) -> None:
+    def __init__(self, wire: WireFormat, tools: Iterable[ToolDefinition], *, parallel: bool = True) -> None:
         """Read the tools' schemas.
-
-        Args:
-            wire: the format.
-            tools: the tools that may be called.
-            parallel: a message may contain several calls.
-            closed: objects that name properties, and do not mention additional, have no additional.
 
         Raises:
             DefinitionError: the schema of a tool admits no arguments.
@@ -131,11 +122,11 @@ class FormatRules:
         self.rules = Rules()
         self.wire = wire
         self.parallel = parallel
-        self.tools = [self._read(tool, at, closed) for at, tool in enumerate(tools)]
+        self.tools = [self._read(tool, at) for at, tool in enumerate(tools)]
         self._markup = _markup(wire)
 
-    def _read(self, tool: ToolDefinition, at: int, closed: bool) -> GrammarTool:
-        reader = ValueReader(tool.parameters, prefix=f"{at}.", closed=closed)
+    def _read(self, tool: ToolDefinition, at: int) -> GrammarTool:
+        reader = ValueReader(tool.parameters, prefix=f"{at}.")
         try:
             values = reader.read({"type": "object"})
         except DefinitionError as error:
@@ -148,16 +139,8 @@ class FormatRules:
         return GrammarTool(tool, joined(members), reader)
 
     def calls(self) -> Expression:
-        """Return the expression of a message of calls and nothing else."""
-        options = [self._block(block) for block in self.offered_blocks]
-        return choice(options)
-
-    @property
-    def offered_blocks(self) -> tuple[tuple[Node, ...], ...]:
-        """The blocks that are offered: the one that is written, and all where a format has no marker of its own."""
-        return self.wire.blocks[:1]
-
-    def _block(self, nodes: tuple[Node, ...]) -> Expression:
+        """Return the expression of a message of calls and nothing else, in the form that is written."""
+        nodes = self.wire.blocks[0]
         # The header names the tool, so everything behind it depends on the tool.
         if any(isinstance(node, Header) for node in nodes):
             block = choice(self._sequence(nodes, tool) for tool in self.tools)
@@ -226,7 +209,7 @@ class FormatRules:
             case Server(default):
                 return literal(tool.definition.server or default)
             case Tag():
-                return self._tag(node, tool.name, "")
+                return self._tag(node, literal(quote_attribute(tool.name)))
             case Params():
                 return sequence(*self._parameters(node, tool))
             case Elements():
@@ -327,27 +310,30 @@ class FormatRules:
 
     # Parameters in tags of their own
 
-    def _tag(self, node: Tag, value: str, kind: str) -> Expression:
-        attributes = f"{node.attribute}={quote_attribute(value)}"
+    @staticmethod
+    def _tag(node: Tag, value: Expression, kind: str = "") -> Expression:
+        """Return a tag with the value of its attribute, in quotes."""
+        head = sequence(literal(f"{node.open}{node.name} {node.attribute}="), value)
         if node.mark is not None:
-            attributes += f' {node.mark.attribute}="{node.mark.of(kind)}"'
-        head = literal(f"{node.open}{node.name} {attributes}")
+            head = sequence(head, literal(f' {node.mark.attribute}="{node.mark.of(kind)}"'))
         if node.counted:
             head = sequence(head, literal(f' {node.counted}="'), _COUNT, literal('"'))
         return sequence(head, literal(node.close), free_space(node.after))
 
     def _parameters(self, node: Params, tool: GrammarTool) -> Iterator[Expression]:
         for name, values, needed in tool.arguments.properties:
-            written = self._parameter(node, tool, name, values)
+            written = self._parameter(node, tool, literal(name), literal(quote_attribute(name)), values)
             yield written if needed else optional(written)
         if (additional := tool.arguments.additional) is not None:
             names = [name for name, _, _ in tool.arguments.properties]
-            yield repeat(self._parameter(node, tool, None, additional, other_name(names, NAME_CHARACTERS, NAME_START)))
+            free_name = Lexeme(other_name(names, NAME_CHARACTERS, NAME_START))
+            quoted = sequence(literal('"'), free_name, literal('"'))
+            yield repeat(self._parameter(node, tool, free_name, quoted, additional))
 
     def _parameter(
-        self, node: Params, tool: GrammarTool, name: str | None, values: Values, other: Expression = EMPTY
+        self, node: Params, tool: GrammarTool, name: Expression, quoted: Expression, values: Values
     ) -> Expression:
-        """Return the expression of one parameter; `other` is the name of those without one."""
+        """Return the expression of one parameter, whose name may be in quotes."""
         nodes = [inner for inner, _ in as_written(node.nodes)]
         # A mark says how the value is written, so each type of value has a parameter of its own.
         marked = any(isinstance(inner, Mark) or (isinstance(inner, Tag) and inner.mark) for inner in nodes)
@@ -358,24 +344,17 @@ class FormatRules:
             for inner in nodes:
                 match inner:
                     case Key():
-                        parts.append(literal(name) if name is not None else Lexeme(other))
+                        parts.append(name)
                     case Mark():
                         parts.append(literal(inner.of(kind)))
                     case Tag():
-                        parts.append(self._key_tag(inner, name, kind, other))
+                        parts.append(self._tag(inner, quoted, kind))
                     case Value():
                         parts += [self._raw_value(inner, tool, inside), free_space(inner.after)]
                     case _:
                         parts.append(self._node(inner, tool))
             options.append(sequence(*parts))
         return choice(options)
-
-    def _key_tag(self, node: Tag, name: str | None, kind: str, other: Expression) -> Expression:
-        if name is not None:
-            return self._tag(node, name, kind)
-        mark = f' {node.mark.attribute}="{node.mark.of(kind)}"' if node.mark else ""
-        head = literal(f'{node.open}{node.name} {node.attribute}="')
-        return sequence(head, Lexeme(other), literal(f'"{mark}{node.close}'), free_space(node.after))
 
     def _raw_value(self, node: Value, tool: GrammarTool, values: Values) -> Expression:
         """Return the expression of a value between tags, the closing marker included."""

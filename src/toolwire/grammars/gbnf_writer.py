@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
 from toolwire.grammars.algebra import (
@@ -17,20 +17,40 @@ from toolwire.grammars.algebra import (
     Repeat,
     RuleName,
     chars_except,
+    inside,
 )
-from toolwire.grammars.rule_names import reachable
 
 
-def write_gbnf(root: Expression, rules: Mapping[str, Expression], *, start: str = "root") -> str:
-    """Return a grammar as text; its first rule is `start`."""
+def write_gbnf(root: Expression, rules: Mapping[str, Expression]) -> str:
+    """Return a grammar as text; its first rule is `root`."""
     writer = RuleWriter(reachable(root, rules))
-    lines = [f"{start} ::= {writer.write(root)}"]
+    lines = [f"root ::= {writer.write(root)}"]
     lines += [f"{name} ::= {writer.write(rules[rule])}" for rule, name in writer.names.items()]
     lexemes = list(writer.lexemes.items())
     for part, name in lexemes:
         lines.append(f"{name} ::= {writer.write(part)}")
         lexemes += list(writer.lexemes.items())[len(lexemes) :]  # those inside this one
     return "\n".join(lines) + "\n"
+
+
+def reachable(root: Expression, rules: Mapping[str, Expression]) -> dict[str, str]:
+    """Return short names for the rules that a grammar uses, in the order in which they are first used."""
+    names: dict[str, str] = {}
+    # Rules that nothing refers to are not written: a tool that was left out, for example.
+    waiting = [root]
+    while waiting:
+        new_names = [name for name in dict.fromkeys(_references(waiting.pop(0))) if name not in names]
+        for name in new_names:
+            names[name] = f"r{len(names)}"
+            waiting.append(rules[name])
+    return names
+
+
+def _references(part: Expression) -> Iterator[str]:
+    if isinstance(part, RuleName):
+        yield part.name
+    for inner in inside(part):
+        yield from _references(inner)
 
 
 class RuleWriter:
@@ -43,55 +63,60 @@ class RuleWriter:
 
     prefix = "t"
     """Beginning of the names of lexemes."""
+    space, bar, empty_text = " ", " | ", '""'
+    """Signs between parts and between alternatives, and of the empty text."""
 
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self.names = names
+    def __init__(self, names: Mapping[str, str] | None = None) -> None:
+        self.names = names or {}
         self.lexemes: dict[Expression, str] = {}
-        self._texts: dict[tuple[int, bool], str] = {}
+        self._texts: dict[tuple[int, bool], tuple[Expression, str]] = {}
 
     def write(self, part: Expression, *, inner: bool = False) -> str:
         """Return an expression as text, in parentheses where it is `inner` and has several parts."""
-        # The same white space is everywhere; the rules keep all expressions, so that an id names one of them.
+        # The same white space is everywhere. What was written is kept, so that no other expression gets its id.
         key = (id(part), inner)
         if key not in self._texts:
-            self._texts[key] = self._written(part, inner)
-        return self._texts[key]
+            self._texts[key] = part, self._written(part, inner)
+        return self._texts[key][1]
+
+    def fixed(self, text: str, inner: bool) -> str:
+        """Return a literal."""
+        return '"' + "".join(map(escape_quoted, text)) + '"'
 
     def characters(self, part: Chars) -> str:
         """Return a set of characters outside of lexemes."""
         return write_class(part.ranges, _escape_in_class)
 
-    def lexeme(self, content: Expression) -> str:
-        """Return the name of a lexeme."""
+    def lexeme(self, content: Expression, inner: bool) -> str:
+        """Return a lexeme: the name of its rule, because strings, numbers and white space appear everywhere."""
+        if isinstance(content, Fixed):
+            return self.write(content)
         return self.lexemes.setdefault(content, f"{self.prefix}{len(self.lexemes)}")
 
     def _written(self, part: Expression, inner: bool) -> str:
         match part:
             case Fixed(text):
-                return '"' + "".join(map(escape_quoted, text)) + '"'
+                return self.fixed(text, inner)
             case Chars():
                 return self.characters(part)
             case RuleName(name):
+                if name not in self.names:
+                    raise AssertionError(f"the rule {name!r} inside a lexeme")
                 return self.names[name]
-            case Lexeme(Fixed() as content):
-                return self.write(content)
-            # Strings, numbers and white space appear everywhere; as rules they are read once.
             case Lexeme(content):
-                return self.lexeme(content)
+                return self.lexeme(content, inner)
             case Repeat(content, least, most):
                 text = self.write(content, inner=True) + repetition(least, most)
-                return f"({text})" if inner else text
             case Chain(()):
-                return '""'
+                return self.empty_text
             case Chain(parts):
-                text = " ".join(self.write(each, inner=isinstance(each, Either)) for each in parts)
-                return f"({text})" if inner else text
+                text = self.space.join(self.write(each, inner=isinstance(each, (Either, Lexeme))) for each in parts)
             case Either(options):
-                text = " | ".join(self.write(each) for each in options if each != EMPTY)
+                text = self.bar.join(self.write(each) for each in options if each != EMPTY)
                 # An empty alternative is not allowed everywhere, so the others become optional.
                 if EMPTY in options:
                     return f"({text})?"
-                return f"({text})" if inner else text
+        return f"({text})" if inner else text
 
 
 def repetition(least: int, most: int | None) -> str:

@@ -9,15 +9,14 @@ from toolwire.errors import DefinitionError
 from toolwire.grammars.algebra import (
     EMPTY,
     NOTHING,
-    Chain,
     Chars,
     Either,
     Expression,
     Lexeme,
-    Repeat,
     chars,
     chars_except,
     choice,
+    inside,
     repeat,
     sequence,
 )
@@ -29,14 +28,7 @@ MAX_SIZE = 1000
 def _size(part: Expression, sizes: dict[int, tuple[Expression, int]]) -> int:
     """Return the number of parts of an expression; parts are remembered by identity, because they are shared."""
     if id(part) not in sizes:
-        match part:
-            case Chain(inner) | Either(inner):
-                size = 1 + sum(_size(each, sizes) for each in inner)
-            case Repeat(content) | Lexeme(content):
-                size = 1 + _size(content, sizes)
-            case _:
-                size = 1
-        sizes[id(part)] = (part, size)
+        sizes[id(part)] = (part, 1 + sum(_size(inner, sizes) for inner in inside(part)))
     return sizes[id(part)][1]
 
 

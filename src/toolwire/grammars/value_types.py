@@ -121,6 +121,9 @@ def flat_values(
             yield values
 
 
+_TYPES = {StringValue: "string", NumberValue: "number", Items: "array", Members: "object"}
+
+
 def values_by_type(values: Values, named: Mapping[str, Values]) -> dict[str, Values]:
     """Return values by JSON Schema's name of their type."""
     kinds: dict[str, list[Values]] = {}
@@ -129,14 +132,8 @@ def values_by_type(values: Values, named: Mapping[str, Values]) -> dict[str, Val
             case Constants(constants):
                 for constant in constants:
                     kinds.setdefault(json_type(constant), []).append(Constants((constant,)))
-            case StringValue():
-                kinds.setdefault("string", []).append(inner)
-            case NumberValue():
-                kinds.setdefault("number", []).append(inner)
-            case Items():
-                kinds.setdefault("array", []).append(inner)
             case _:
-                kinds.setdefault("object", []).append(inner)
+                kinds.setdefault(_TYPES[type(inner)], []).append(inner)
     return {kind: Alternatives(tuple(options)) for kind, options in kinds.items()}
 
 

@@ -19,14 +19,13 @@ from toolwire.grammars.algebra import (
     repeat,
     sequence,
 )
-from toolwire.grammars.gbnf_writer import repetition, write_gbnf
+from toolwire.grammars.gbnf_writer import RuleWriter, repetition, write_gbnf
 
 WORD = Lexeme(repeat(char_range("a", "z"), 1))
 
 
 def test_the_first_rule_has_the_name_that_is_asked_for() -> None:
     assert write_gbnf(literal("a"), {}) == 'root ::= "a"\n'
-    assert write_gbnf(literal("a"), {}, start="call") == 'call ::= "a"\n'
 
 
 @pytest.mark.parametrize(
@@ -71,3 +70,8 @@ def test_a_recursive_rule_is_written_once() -> None:
 )
 def test_repetitions(least: int, most: int | None, sign: str) -> None:
     assert repetition(least, most) == sign
+
+
+def test_an_expression_of_one_use_is_not_taken_for_an_earlier_one() -> None:
+    writer = RuleWriter({})
+    assert [writer.write(literal(str(number))) for number in range(50)] == [f'"{number}"' for number in range(50)]
