@@ -48,6 +48,7 @@ EXTRAS = {
     "prometheus_client": "gateway",
     "prompt_toolkit": "chat",
     "psycopg": "postgres",
+    "pyarrow": "parquet",
     "re2": "agent",
     "redis": "valkey",
     "scipy": "eval",

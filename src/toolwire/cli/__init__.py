@@ -34,6 +34,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "inspect": "Show recorded requests, runs or test rows in the inspector, on a page on this machine.",
     "check": "Ask a model's endpoint a few small questions, and say whether it follows its API.",
     "eval": "Ask models the questions of a suite, and report how many of their calls are right.",
+    "reparse": "Read logged answers again, with another format or version, and say what changed.",
     "init": "Write a commented TOML file: profiles of the available models, agents, and a policy.",
     "mcp": "Use the tools of MCP servers, and serve tools to MCP clients.",
     "te": "Run a command and show its output in an envelope; `te` is the same and starts faster.",

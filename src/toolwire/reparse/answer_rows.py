@@ -1,0 +1,120 @@
+"""Rows of logs as answers: text with the calls that were read from it, or the response of a provider API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from toolwire.providers.api_registry import api_of
+from toolwire.text.limits import MAX_DEPTH
+
+Calls = list[tuple[str, Any]]
+"""Calls as their names and arguments."""
+_WRAPPERS: Final = ("response", "body")
+"""Members that contain a response: `response.body` in a batch of OpenAI, `response` in logs of requests."""
+_TEXTS: Final = ("text", "output", "completion", "raw")
+_CALLS: Final = ("calls", "tool_calls")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRow:
+    """An answer in a log.
+
+    Attributes:
+        model: the name of the model; "" if the row has none.
+        text: the text of the model; None if the row contains a response.
+        response: the response of a provider API.
+        format: the wire format that the row names; "" for none.
+        tools: the definitions of the tools; None if the row has none.
+        calls: the calls that were read when the answer was logged; None if the row does not say.
+    """
+
+    model: str
+    text: str | None = None
+    response: Mapping[str, Any] | None = None
+    format: str = ""
+    tools: Sequence[Any] | None = None
+    calls: Calls | None = None
+
+
+def answer_row(line: bytes) -> AnswerRow:
+    """Return the answer in a line of JSON.
+
+    Raises:
+        ValueError: it is not an answer; the message says why.
+    """
+    try:
+        value = json.loads(line)
+    except RecursionError as error:
+        raise ValueError(f"it has more than {MAX_DEPTH} levels") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"it is a JSON {type(value).__name__}, and not an object")
+    tools = _tools(value)
+    response = value
+    for _ in range(len(_WRAPPERS) + 1):
+        if api_of(response) is not None:
+            model = response.get("model") or value.get("model")
+            return AnswerRow(model if isinstance(model, str) else "", response=response, tools=tools)
+        inner = next((response[key] for key in _WRAPPERS if isinstance(response.get(key), dict)), None)
+        if inner is None:
+            break
+        response = inner
+    return _text_row(value, tools)
+
+
+def _text_row(value: Mapping[str, Any], tools: Sequence[Any] | None) -> AnswerRow:
+    if "error" in value and value["error"] is not None and not any(key in value for key in _TEXTS):
+        raise ValueError(f"it is an error: {json.dumps(value['error'])[:200]}")
+    source = value
+    messages = value.get("messages")
+    if isinstance(messages, list) and messages and isinstance(messages[-1], dict):
+        # The last message of a conversation, as training data and logs of chats have it.
+        source = {**value, "text": messages[-1].get("content") or "", **_recorded(messages[-1])}
+    text = next((source[key] for key in _TEXTS if isinstance(source.get(key), str)), None)
+    if text is None:
+        raise ValueError(f"it has neither a text ({', '.join(_TEXTS)}) nor the response of a known API")
+    calls = next((source[key] for key in _CALLS if isinstance(source.get(key), list)), None)
+    model, format = value.get("model"), value.get("format")
+    return AnswerRow(
+        model if isinstance(model, str) else "",
+        text,
+        format=format if isinstance(format, str) else "",
+        tools=tools,
+        calls=None if calls is None else [_call(call) for call in calls],
+    )
+
+
+def _recorded(message: Mapping[str, Any]) -> dict[str, Any]:
+    return {"calls": message["tool_calls"]} if isinstance(message.get("tool_calls"), list) else {}
+
+
+def _tools(value: Mapping[str, Any]) -> Sequence[Any] | None:
+    """Return the definitions of tools in a row, or in the request that it contains."""
+    request = value.get("request")
+    request = request.get("body", request) if isinstance(request, dict) else {}
+    for place in (value, request):
+        if isinstance(place, dict) and isinstance(place.get("tools"), list):
+            tools: list[Any] = place["tools"]
+            return tools
+    return None
+
+
+def _call(call: Any) -> tuple[str, Any]:
+    """Return a logged call, in the form of Chat Completions or as a name with arguments.
+
+    Raises:
+        ValueError: it is not a call.
+    """
+    if isinstance(call, dict) and isinstance(call.get("function"), dict):
+        call = call["function"]
+    if not isinstance(call, dict) or not isinstance(call.get("name"), str):
+        raise ValueError("one of its calls has no name")
+    arguments = call.get("arguments", {})
+    if isinstance(arguments, str):
+        # A server passes on arguments that it cannot read: the text is then compared as it is.
+        with suppress(ValueError, RecursionError):
+            arguments = json.loads(arguments or "{}")
+    return call["name"], arguments

@@ -1,0 +1,190 @@
+"""Files of answers as rows with positions, from which reading continues: JSON lines, texts, databases, Parquet."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from toolwire._surface import needs_extra
+from toolwire.errors import ConfigurationError
+from toolwire.runtime.sqlite import open_database
+from toolwire.telemetry.records import NATIVE
+from toolwire.telemetry.request_rows import TOOLS, message_numbers
+from toolwire.telemetry.row_codec import SCHEMA, VERSION
+
+MAX_ROW: Final = 16 << 20
+"""Maximum length of a row, in bytes; a longer one is not an answer."""
+BATCH_ROWS: Final = 256
+BATCH_BYTES: Final = 1 << 20
+"""Size of the rows of a batch together, in bytes, at which it is complete."""
+_HEAD: Final = 4_096
+_SQLITE: Final = b"SQLite format 3\x00"
+_PARQUET: Final = b"PAR1"
+_TOO_LONG: Final = json.dumps({"error": f"the row is longer than {MAX_ROW} bytes"}).encode()
+Row = tuple[int, bytes]
+"""The position behind a row, and the row as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows of one file that follow one another.
+
+    Attributes:
+        source: the path of the file.
+        start: the position before the first row.
+        end: the position behind the last row.
+        first: the number of the first row, from 1.
+        lines: the rows as JSON.
+    """
+
+    source: str
+    start: int
+    end: int
+    first: int
+    lines: list[bytes]
+
+
+def find_sources(paths: Iterable[Path]) -> list[Path]:
+    """Return the files that the paths name, with all files in directories, in a fixed order.
+
+    Raises:
+        ConfigurationError: a path does not exist.
+    """
+    files: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            files += sorted(inner for inner in path.rglob("*") if inner.is_file() and not inner.name.startswith("."))
+        elif path.exists():
+            files.append(path)
+        else:
+            raise ConfigurationError(f"{path} does not exist")
+    return list(dict.fromkeys(files))
+
+
+def digest_of_head(path: Path, length: int | None = None) -> tuple[str, int]:
+    """Return a digest of the beginning of a file, and the number of bytes that it covers.
+
+    Args:
+        path: the file.
+        length: the number of bytes; None for as many as are there, up to 4,096.
+    """
+    with path.open("rb") as file:
+        head = file.read(_HEAD if length is None else length)
+    return hashlib.sha256(head).hexdigest(), len(head)
+
+
+def batches(path: Path, position: int, rows: int) -> Iterator[Batch]:
+    """Yield the rows of a file in batches.
+
+    Args:
+        path: the file.
+        position: the position to begin at; 0 for the beginning.
+        rows: the number of rows before it.
+
+    Raises:
+        ConfigurationError: the file cannot be read.
+        MissingExtra: it is a Parquet file, and the package that reads it is not installed.
+    """
+    start, size, lines = position, 0, list[bytes]()
+    try:
+        for end, line in _rows(path, position):
+            lines.append(line)
+            size += len(line)
+            if len(lines) >= BATCH_ROWS or size >= BATCH_BYTES:
+                yield Batch(str(path), start, end, rows + 1, lines)
+                rows += len(lines)
+                start, size, lines = end, 0, []
+            position = end
+    except (OSError, sqlite3.Error) as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+    if lines:
+        yield Batch(str(path), start, position, rows + 1, lines)
+
+
+def _rows(path: Path, position: int) -> Iterator[Row]:
+    with path.open("rb") as file:
+        head = file.read(len(_SQLITE))
+    if head == _SQLITE:
+        return _recorded_rows(path, position)
+    if head.startswith(_PARQUET):
+        return _parquet_rows(path, position)
+    if path.suffix.lower() in (".txt", ".text", ".out"):
+        return _text_row(path, position)
+    return _json_lines(path, position)
+
+
+def _json_lines(path: Path, position: int) -> Iterator[Row]:
+    with path.open("rb") as file:
+        file.seek(position)
+        while line := file.readline(MAX_ROW + 1):
+            position += len(line)
+            if len(line) > MAX_ROW and not line.endswith(b"\n"):
+                while rest := file.readline(MAX_ROW):
+                    position += len(rest)
+                    if rest.endswith(b"\n"):
+                        break
+                line = _TOO_LONG
+            yield position, line
+
+
+def _text_row(path: Path, position: int) -> Iterator[Row]:
+    """Yield a whole file as one text."""
+    if position:
+        return
+    if path.stat().st_size > MAX_ROW:
+        yield 1, _TOO_LONG
+        return
+    text = path.read_bytes().decode("utf-8", "replace")
+    yield 1, json.dumps({"text": text}).encode()
+
+
+def _recorded_rows(path: Path, position: int) -> Iterator[Row]:
+    """Yield the turns of recorded runs whose calls are in the text; the others have no text that could be read."""
+    query = "SELECT id, model, format, raw, request FROM turns WHERE id > ? AND format != ? AND raw != '' ORDER BY id"
+    calls_query = "SELECT tool, arguments FROM calls WHERE turn = ? ORDER BY position"
+    with closing(open_database(path, SCHEMA, VERSION, make=False)) as connection:
+
+        @lru_cache(64)
+        def tools(number: int) -> list[Any] | None:
+            stored = connection.execute("SELECT role, text FROM messages WHERE id = ?", (number,)).fetchone()
+            return _definitions(stored[1]) if stored and stored[0] == TOOLS else None
+
+        for id, model, format, raw, request in connection.execute(query, (position, NATIVE)):
+            numbers = message_numbers(request or "")
+            calls = [{"name": name, "arguments": text} for name, text in connection.execute(calls_query, (id,))]
+            row: dict[str, Any] = {"model": model, "format": format, "text": raw, "calls": calls}
+            if numbers and (definitions := tools(numbers[0])) is not None:
+                row["tools"] = definitions
+            yield id, json.dumps(row).encode()
+
+
+def _definitions(text: str) -> list[Any] | None:
+    """Return the tools that were stored with a request; None if their text was shortened."""
+    try:
+        return [json.loads(line.partition(" ")[2]) for line in text.split("\n")]
+    except ValueError:
+        return None
+
+
+def _parquet_rows(path: Path, position: int) -> Iterator[Row]:
+    with needs_extra("A Parquet file", "parquet"):
+        from pyarrow import parquet
+    with closing(parquet.ParquetFile(path)) as file:
+        number = 0
+        for group in range(file.num_row_groups):
+            size = file.metadata.row_group(group).num_rows
+            if number + size <= position:
+                number += size
+                continue
+            for block in file.iter_batches(BATCH_ROWS, row_groups=[group]):
+                for row in block.to_pylist():
+                    number += 1
+                    if number > position:
+                        yield number, json.dumps(row, default=str).encode()

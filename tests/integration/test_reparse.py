@@ -1,0 +1,196 @@
+"""`toolwire reparse`: logs read again in processes, killed at any moment, and continued without loss."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolwire.cli import run
+
+JSON = '{"name": "get_weather", "arguments": {"city": "Paris"}}'
+HERMES = f"<tool_call>\n{JSON}\n</tool_call>"
+TOOL = {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+KILLS = 20
+
+
+def write(path: Path, count: int) -> Path:
+    """Write rows of each class; the sixth of each is not an answer."""
+    with path.open("w", encoding="utf-8") as file:
+        for at in range(count):
+            text = HERMES.replace("Paris", f"City {at}") if at % 3 else "No."
+            calls = [] if at % 2 else [{"name": "get_weather", "arguments": {"city": f"City {at}"}}]
+            row = {"model": f"m{at % 2}", "text": text, "calls": calls, "tools": [TOOL]}
+            file.write(json.dumps(row if at % 6 != 5 else {"nothing": at}) + "\n")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def reparse(capsys: pytest.CaptureFixture[str], *arguments: str, status: int = 0) -> tuple[Any, str]:
+    """Return the figures, or None, and what was written to standard error."""
+    assert run(["reparse", *arguments, "--json"]) == status
+    captured = capsys.readouterr()
+    return json.loads(captured.out) if captured.out else None, captured.err
+
+
+def test_classes_by_model_in_processes_and_without(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here / "a.jsonl", 1_200)
+    alone, _ = reparse(capsys, "a.jsonl", "-f", "hermes", "--workers", "1", "--out", "one")
+    assert alone["counts"] == {
+        "": {"broken": 200},
+        "m0": {"lost": 200, "same": 400},
+        "m1": {"gained": 200, "none": 200},
+    }
+    assert alone["rows"] == 1_200
+    assert alone["broken"][0].startswith("a.jsonl, row 6: it has neither a text")
+    several, _ = reparse(capsys, "a.jsonl", "-f", "hermes", "--workers", "2", "--out", "two")
+    assert several == alone
+    assert Path("one/different.jsonl").read_bytes() == Path("two/different.jsonl").read_bytes()
+    first = json.loads(Path("one/different.jsonl").read_text("utf-8").splitlines()[0])
+    assert first == {
+        "source": "a.jsonl",
+        "row": 1,
+        "model": "m0",
+        "class": "lost",
+        "before": [["get_weather", {"city": "City 0"}]],
+        "now": [],
+    }
+
+
+def test_a_second_run_reads_only_what_was_added(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(here / "a.jsonl", 6)
+    reparse(capsys, "a.jsonl", "-f", "hermes", "--workers", "1")
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"model": "new", "text": HERMES, "calls": []}) + "\n")
+    figures, _ = reparse(capsys, "a.jsonl", "-f", "hermes", "--workers", "1")
+    assert figures["rows"] == 7 and figures["counts"]["new"] == {"gained": 1}
+
+
+def test_the_table_and_the_check(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(here / "a.jsonl", 6)
+    assert run(["reparse", "a.jsonl", "-f", "hermes", "--workers", "1", "--check"]) == 1
+    captured = capsys.readouterr()
+    assert "m0\t3\t2 (66.7%)\t0 (0.0%)\t0 (0.0%)\t1 (33.3%)\t0 (0.0%)\n" in captured.out
+    assert "lost    a.jsonl, row 1\n" in captured.out
+    assert "toolwire: a.jsonl, row 6: it has neither a text" in captured.err
+    (here / "good.jsonl").write_text(json.dumps({"text": HERMES, "calls": [json.loads(JSON)]}), "utf-8")
+    assert run(["reparse", "good.jsonl", "-f", "hermes", "--workers", "1", "--check", "--out", "good"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("missing.jsonl",), "missing.jsonl does not exist"),
+        (("a.jsonl", "-f", "herms"), "herms"),
+        (("a.jsonl", "--was", "herms"), "herms"),
+        (("a.jsonl", "--fallback", "some"), "--fallback is none, whole_message, embedded"),
+        (("empty",), "there is no file in empty"),
+    ],
+)
+def test_wrong_usage_is_one_line(
+    here: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    write(here / "a.jsonl", 1)
+    (here / "empty").mkdir()
+    figures, error = reparse(capsys, *arguments, status=2)
+    assert figures is None and message in error and error.count("\n") == 1
+
+
+def figures_of(path: Path) -> tuple[Any, ...]:
+    queries = (
+        "SELECT * FROM counts ORDER BY model, class",
+        "SELECT * FROM tallies ORDER BY model, kind, name",
+        "SELECT row, class, now FROM different ORDER BY row",
+        "SELECT row FROM broken ORDER BY row",
+        "SELECT position, rows FROM sources",
+    )
+    with closing(sqlite3.connect(path)) as connection:
+        return tuple(connection.execute(query).fetchall() for query in queries)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
+def test_twenty_kills_lose_no_row_and_count_none_twice(here: Path) -> None:
+    count = 16_000
+    write(here / "a.jsonl", count)
+    command = [sys.executable, "-m", "toolwire", "reparse", "a.jsonl", "-f", "hermes", "--workers"]
+    whole = subprocess.run([*command, "1", "--out", "whole"], capture_output=True, check=False)
+    assert whole.returncode == 0, whole.stderr
+    choose = random.Random(7)
+    database = here / "killed" / "reparse.db"
+    kills = moved = 0
+    while kills < KILLS:
+        # Most runs have one process, which starts faster; the results are written by it in any case.
+        workers = "1" if kills % 5 else "2"
+        arguments = [*command, workers, "--out", "killed"]
+        process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        before = rows_in(database)
+        # Killed at a random moment after the first batches of this run, or before them.
+        goal = before + choose.choice((0, 1, 300, 700))
+        while process.poll() is None and rows_in(database) < goal:
+            time.sleep(0.005)
+        time.sleep(choose.random() * 0.02)
+        process.kill()
+        process.wait()
+        assert process.returncode == -signal.SIGKILL, "the file is too small for so many kills"
+        kills += 1
+        moved += rows_in(database) > before
+    assert moved >= KILLS // 3
+    assert subprocess.run([*command, "2", "--out", "killed"], capture_output=True, check=False).returncode == 0
+    assert figures_of(database) == figures_of(here / "whole" / "reparse.db")
+    assert sum(rows for *_, rows in figures_of(database)[0]) == count
+
+
+def rows_in(database: Path) -> int:
+    if not database.exists():
+        return 0
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+        try:
+            return int(connection.execute("SELECT COALESCE(SUM(rows), 0) FROM sources").fetchone()[0])
+        except sqlite3.OperationalError:  # not created yet
+            return 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_the_processes_end_with_a_run_that_is_killed(here: Path) -> None:
+    write(here / "a.jsonl", 24_000)
+    command = [sys.executable, "-m", "toolwire", "reparse", "a.jsonl", "-f", "hermes", "--workers", "2"]
+    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while rows_in(here / "reparse" / "reparse.db") == 0:
+        assert process.poll() is None
+        time.sleep(0.01)
+    assert len(members(process.pid)) >= 3
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 30
+    while members(process.pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert members(process.pid) == []
+
+
+def members(session: int) -> list[int]:
+    """Return the processes of a session that are not zombies."""
+    processes = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                fields = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[3]) == session and fields[0] != "Z":
+                processes.append(int(entry))
+    return processes

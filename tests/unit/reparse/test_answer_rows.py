@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from toolwire.reparse.answer_rows import answer_row
+
+TOOLS = [{"name": "f", "parameters": {"type": "object"}}]
+CHAT = {"model": "m", "choices": [{"message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}]}
+LOGGED = [{"function": {"name": "f", "arguments": '{"a": 1}'}}, {"name": "g", "arguments": {"b": 2}}]
+
+
+def row_of(value: Any) -> Any:
+    return answer_row(json.dumps(value).encode())
+
+
+@pytest.mark.parametrize("key", ["text", "output", "completion", "raw"])
+def test_texts(key: str) -> None:
+    row = row_of({key: "x", "model": "m", "format": "hermes", "tools": TOOLS, "calls": LOGGED})
+    assert (row.text, row.model, row.format, row.tools) == ("x", "m", "hermes", TOOLS)
+    assert row.calls == [("f", {"a": 1}), ("g", {"b": 2})]
+    assert row_of({key: "x"}).calls is None
+    assert row_of({key: "x", "tool_calls": []}).calls == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        CHAT,
+        {"response": CHAT},
+        {"custom_id": "1", "response": {"status_code": 200, "body": CHAT}, "error": None},
+        {"request": {"tools": TOOLS}, "response": CHAT},
+        {"request": {"body": {"tools": TOOLS}}, "response": {"body": CHAT}},
+    ],
+)
+def test_responses(value: dict[str, Any]) -> None:
+    row = row_of(value)
+    assert (row.response, row.text, row.model) == (CHAT, None, "m")
+    assert row.tools == (TOOLS if "request" in value else None)
+
+
+def test_a_conversation_ends_with_the_answer() -> None:
+    messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": None, "tool_calls": LOGGED[:1]}]
+    row = row_of({"messages": messages, "tools": TOOLS})
+    assert (row.text, row.calls) == ("", [("f", {"a": 1})])
+
+
+def test_arguments_that_a_server_could_not_read_stay_text() -> None:
+    row = row_of({"text": "x", "calls": [{"name": "f", "arguments": "{broken"}]})
+    assert row.calls == [("f", "{broken")]
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"{", "Expecting"),
+        (b"[1]", "a JSON list, and not an object"),
+        (b"[" * 100_000, "levels"),
+        (b"\xff\xfe\x00", "decode"),
+        (b"{}", "neither a text"),
+        (b'{"text": 3}', "neither a text"),
+        (b'{"custom_id": "1", "response": null, "error": {"code": "expired"}}', "it is an error"),
+        (b'{"text": "x", "calls": [{"arguments": {}}]}', "has no name"),
+    ],
+)
+def test_rows_that_are_not_answers_say_why(line: bytes, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        answer_row(line)

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+from tests.unit.telemetry.scripts import ADD, go
+
+from toolwire import ConfigurationError
+from toolwire.errors import StateError
+from toolwire.reparse import row_sources
+from toolwire.reparse.progress_file import ProgressFile
+from toolwire.reparse.reread_answers import ReparseOptions, reread
+from toolwire.reparse.row_sources import BATCH_ROWS, batches, find_sources
+from toolwire.telemetry import Recorder
+
+
+def rows(path: Path, position: int = 0) -> list[Any]:
+    return [json.loads(line) for batch in batches(path, position, 0) for line in batch.lines]
+
+
+def write(path: Path, count: int) -> Path:
+    path.write_text("".join(json.dumps({"text": f"{at}"}) + "\n" for at in range(count)), "utf-8")
+    return path
+
+
+def test_json_lines_continue_at_every_batch(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", 3 * BATCH_ROWS - 1)
+    found = list(batches(path, 0, 0))
+    assert [len(batch.lines) for batch in found] == [BATCH_ROWS, BATCH_ROWS, BATCH_ROWS - 1]
+    assert [batch.first for batch in found] == [1, 1 + BATCH_ROWS, 1 + 2 * BATCH_ROWS]
+    assert found[-1].end == path.stat().st_size
+    for before, behind in pairwise(found):
+        assert behind.start == before.end
+        assert next(batches(path, before.end, before.first + BATCH_ROWS - 1)) == behind
+
+
+def test_a_row_that_is_too_long_is_one_broken_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_sources, "MAX_ROW", 100)
+    path = tmp_path / "a.jsonl"
+    lines = [json.dumps({"text": "x" * size}) for size in (5, 1_000, 88, 89, 6)]
+    path.write_text("\n".join(lines), "utf-8")
+    found = rows(path)
+    assert [row.get("text") for row in found] == [
+        "x" * 5,
+        None,
+        "x" * 88,
+        None,
+        "x" * 6,
+    ]
+    (batch,) = batches(path, 0, 0)
+    result = reread(batch.lines, ReparseOptions(format="hermes"))
+    assert [position for position, _ in result.broken] == [1, 3]
+    assert "longer than" in result.broken[0][1]
+
+
+def test_texts_and_directories(tmp_path: Path) -> None:
+    (tmp_path / "logs" / "deep").mkdir(parents=True)
+    (tmp_path / "logs" / "deep" / "b.txt").write_bytes(b"one \xff\ntwo")
+    (tmp_path / "logs" / ".hidden").write_text("x")
+    write(tmp_path / "logs" / "a.jsonl", 1)
+    files = find_sources([tmp_path / "logs", tmp_path / "logs" / "a.jsonl"])
+    assert [file.name for file in files] == ["a.jsonl", "b.txt"]
+    assert rows(files[1]) == [{"text": "one \ufffd\ntwo"}]
+    assert rows(files[1], 1) == []
+    with pytest.raises(ConfigurationError, match="missing does not exist"):
+        find_sources([tmp_path / "missing"])
+
+
+def test_recorded_runs(tmp_path: Path) -> None:
+    recorder = Recorder(tmp_path / "turns.db")
+    go([ADD % "1", ADD % "7", "It is 3."], recorder, run_id="a", task="Add.")
+    assert recorder.flush()
+    recorder.close()
+    first, second, third = rows(tmp_path / "turns.db")
+    assert first["text"] == ADD % "1" and first["calls"][0]["name"] == "add"
+    assert {tool["name"] for tool in first["tools"]} == {"add", "fail", "wipe"}
+    lines = [json.dumps(row).encode() for row in (first, second, third)]
+    result = reread(lines, ReparseOptions())
+    assert sorted(kind for _, kind in result.counts) == ["none", "same"]
+    (batch,) = batches(tmp_path / "turns.db", 0, 0)
+    assert rows(tmp_path / "turns.db", batch.end) == []
+
+
+def test_parquet_continues_inside_a_row_group(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table = pyarrow.table({"text": [str(at) for at in range(1_000)], "model": ["m"] * 1_000})
+    parquet.write_table(table, path, row_group_size=300)
+    assert [row["text"] for row in rows(path)] == [str(at) for at in range(1_000)]
+    assert [row["text"] for row in rows(path, 437)] == [str(at) for at in range(437, 1_000)]
+
+
+def test_progress_belongs_to_options_and_files(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", 2)
+    progress = ProgressFile(tmp_path / "p.db", {"format": "hermes"})
+    assert progress.progress(path) == (0, 0)
+    (batch,) = batches(path, 0, 0)
+    progress.add(batch, reread(batch.lines, ReparseOptions(format="hermes")))
+    assert progress.progress(path) == (path.stat().st_size, 2)
+    with pytest.raises(StateError, match="another process reads"):
+        progress.add(batch, reread(batch.lines, ReparseOptions(format="hermes")))
+    assert progress.summary()["rows"] == 2
+    with path.open("a", encoding="utf-8") as file:
+        file.write('{"text": "more"}\n')
+    assert progress.progress(path)[1] == 2  # a log that has grown is read from there
+    path.write_text('{"text": "another file"}\n', "utf-8")
+    with pytest.raises(ConfigurationError, match="is not the file that was read before"):
+        progress.progress(path)
+    progress.close()
+    with pytest.raises(ConfigurationError, match="has results of other options"):
+        ProgressFile(tmp_path / "p.db", {"format": "pythonic"})
