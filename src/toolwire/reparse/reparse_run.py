@@ -72,9 +72,9 @@ def reparse(
                     finish_oldest()
             while pending:
                 finish_oldest()
-        except BaseException:
+        finally:
+            # After an error or an interruption, batches that were read ahead are not worth waiting for.
             pool.shutdown(wait=False, cancel_futures=True)
-            raise
 
 
 def _all_batches(sources: Sequence[Path], progress: ProgressFile) -> Iterator[Batch]:
