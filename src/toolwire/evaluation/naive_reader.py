@@ -68,17 +68,13 @@ def _between(text: str, opener: str, closer: str) -> Iterator[str]:
 
 def _elements(text: str) -> Iterator[str]:
     """Yield each part from an opening tag to the next closing tag of its name."""
-    unclosed: set[str] = set()
     position = 0
     while tag := _TAG.search(text, position):
         position = tag.end()
         closer = f"</{tag[1]}>"
-        end = -1 if closer in unclosed else text.find(closer, position)
-        if end < 0:
-            unclosed.add(closer)  # not searched for again: the time stays linear
-            continue
-        position = end + len(closer)
-        yield text[tag.start() : position]
+        if (end := text.find(closer, position)) >= 0:
+            position = end + len(closer)
+            yield text[tag.start() : position]
 
 
 def _is_xml(segment: str, opener: str, closer: str) -> bool:

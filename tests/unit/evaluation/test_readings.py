@@ -82,6 +82,7 @@ def test_the_naive_reader_reads_well_formed_calls(text: str, format: str) -> Non
         "[" * 10_000,
         '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><x name="get_weather"><city>&b;</city></x>',
         '<parameter name="get_weather">',
+        '<!DOCTYPE x [<!ENTITY b "Paris">]><x name="get_weather"/>',
     ],
 )
 def test_the_naive_reader_repairs_nothing_and_raises_nothing(text: str) -> None:

@@ -15,7 +15,7 @@ from toolwire.evaluation.model_answer import ModelAnswer
 from toolwire.evaluation.report import Column, make_report, report_json
 from toolwire.evaluation.report_page import heat_maps, interval, percent, report_html
 from toolwire.evaluation.suite import SuiteQuestion, text_message
-from toolwire.evaluation.verdicts import question_from_json, question_to_json
+from toolwire.evaluation.verdicts import question_from_json, question_to_json, verdicts
 from toolwire.tools import definitions
 
 TOOLS = tuple(definitions([TOOL]).values())
@@ -74,6 +74,12 @@ def test_figures_of_a_column() -> None:
     assert whole.notes == {"constrain: refused": 1}
     assert [wrong.question for wrong in report.wrong] == ["3"]
     assert json.loads(json.dumps(report_json(report)))["columns"][0]["name"] == "m · hermes · whole_message"
+
+
+def test_a_right_call_in_an_unfinished_answer_is_not_right() -> None:
+    entry = asked("1", f"<tool_call>{PARIS}</tool_call>", outcome="timeout")
+    for verdict in verdicts(entry.question, entry.answer):
+        assert (verdict.right, verdict.well_formed, verdict.fault) == (False, False, None)
 
 
 def test_only_columns_that_differ_in_one_respect_are_compared() -> None:
