@@ -17,7 +17,7 @@ import re
 import unicodedata
 from itertools import groupby
 
-from toolwire.text.lookalikes import DASHES, always_poses, poses_among_latin
+from toolwire.text.lookalikes import DASHES, always_poses, poses_among_latin, poses_beside
 
 BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
@@ -101,15 +101,21 @@ def _spell(token: str) -> str:
     # an address.
     address = "@" in token or "://" in token
     spelled: list[str] = []
+    padded = f"{token} "
+    alone = sum(not c.isascii() for c in token) == 1
+    posing = {
+        at for at, c in enumerate(token) if poses_beside(c, padded[at - 1].strip(), padded[at + 1].strip(), alone=alone)
+    }
     if token[0] in DASHES and token[1:2].isascii() and token[1:2].isalnum():
-        spelled.append(_escape(token[0]))
-        token = token[1:]
+        posing.add(0)
+    at = 0
     for letters, run in groupby(token, key=lambda c: address or c.isalpha() or unicodedata.combining(c) > 0):
         part = "".join(run)
         latin = letters and any(c.isascii() and c.isalpha() for c in part)
         marks = 0
         for c in part:
             marks = marks + 1 if unicodedata.combining(c) else 0
-            escaped = marks > MAX_MARKS or (poses_among_latin(c) if latin else always_poses(c))
+            escaped = at in posing or marks > MAX_MARKS or (poses_among_latin(c) if latin else always_poses(c))
             spelled.append(_escape(c) if escaped else escape_invisible(c))
+            at += 1
     return "".join(spelled)

@@ -77,8 +77,30 @@ def test_what_passes_for_ascii_is_an_escape(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("pay 5\u041e\u041e", "pay 5\\u041e\u041e"),
+        ("id=1\u0417", "id=1\\u0417"),
+        ("rm -\u0430", "rm -\\u0430"),
+        ("System3\u01a7", "System3\\u01a7"),
+        ("C\u16ec\\x", "C\\u16ec\\x"),
+        ("\u2053/.ssh", "\\u2053/.ssh"),
+        ("https:\u2afdexample.com", "https:\\u2afdexample.com"),
+        ("git push -\u2013force", "git push -\\u2013force"),
+        ("id\u2e4010", "id\\u2e4010"),
+        ("x \u2e40 y", "x \u2e40 y"),
+    ],
+)
+def test_characters_that_pass_for_ascii_beside_others_are_escaped(text: str, shown: str) -> None:
+    assert escape_lookalikes(text) == shown
+
+
+@pytest.mark.parametrize(
     "text",
     [
+        "\u0414\u0430/\u041d\u0435\u0442, \u0438/\u0438\u043b\u0438",
+        "\u0928\u092e\u0903, \u0926\u0941\u0903\u0916",
+        "\u30ab\u30bf\u30ce, \u30ce\u30fc\u30c8PC",
         *(
             "na\xefve caf\xe9, stra\xdfe, \u0142\xf3d\u017a, \xe6\xf8\xe5, \u0130stanbul",
             "\u041f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440",
