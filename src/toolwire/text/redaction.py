@@ -38,14 +38,27 @@ _OPTIONS = r"[^\n|;&]{0,200}?[\s\"']"
 _NEXT = r"[\"'],\s{0,3}"
 _QUOTE = r"\\{0,3}[\"']?"
 _WORD = r"[^\s\"'`;&|<>\\]{1,200}+"
+_PRIVATE_KEY = (
+    "-----BEGIN",
+    re.compile(
+        r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----END)[\s\S])*+"
+        r"(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
+    ),
+)
 _GUARDED = (
     (
-        "-----BEGIN",  # pragma: no mutate - only to be faster
+        "login ",  # pragma: no mutate - only to be faster
         re.compile(
-            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----(?:(?!-----END)[\s\S])*+"
-            r"(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----)?"
+            r"((?<![\w-])login\s{1,3}\S{1,100}\s{1,3}(?:account\s{1,3}\S{1,100}\s{1,3})?password\s{1,3})\S{1,200}"
         ),
-        REDACTED,
+        rf"\1{REDACTED}",
+    ),
+    (
+        "login ",  # pragma: no mutate - only to be faster
+        re.compile(
+            rf"((?<![\w-])(?:docker|podman|helm|oras|skopeo|buildah|crane)\b{_OPTIONS}-p[ =]{{0,2}}{_QUOTE}){_WORD}"
+        ),
+        rf"\1{REDACTED}",
     ),
     ("://", re.compile(r"://[^\s/:@'\"<>]{0,100}:[^\s/@'\"<>]{1,200}@"), f"://{REDACTED}@"),  # user and password
     ("earer ", re.compile(r"earer [\w.~+/=-]{8,}+"), f"earer {REDACTED}"),
@@ -123,7 +136,7 @@ _ASSIGNED = re.compile(
 
 _NAME = re.compile(
     r"(?:(?i:passw(?:or)?d|passphrase|passcode|secret|credential|authorization|cookie"
-    r"|(?:api|app|access|private|signing|encryption|account|service|subscription)[_ -]?key)s?"
+    r"|(?:api|app|access|private|signing|encryption|account|service|subscription)[_ -]?key|key[_-]data)s?"
     r"|(?<![A-Za-z])(?:[Pp]wd|(?i:auth|jwt|bearer))"
     r"|(?P<token>(?i:token)))"
     r"(?:[A-Z_-][\w-]{0,30}+|\d++)?(?![A-Za-z])"
@@ -199,6 +212,9 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
             text = text.replace(secret, REDACTED)
     if len(text) < _SHORTEST:  # pragma: no mutate - only to be faster
         return text
+    # A name would only hide the first word of a key of several lines.
+    if _PRIVATE_KEY[0] in text:
+        text = _PRIVATE_KEY[1].sub(REDACTED, text)
     pieces: list[str] = []
     copied = 0
     for start, end in _named_spans(text):

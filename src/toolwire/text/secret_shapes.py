@@ -69,6 +69,15 @@ SHAPES: tuple[str, ...] = (
     rf"(?:api|sdk)-{_UUID}",  # LaunchDarkly
     r"v1\.0-[0-9a-f]{24}-[0-9a-f]{100,}+",  # Cloudflare
     rf"11{_HEX32}(?![0-9A-Za-z])",  # Jenkins
+    r"pa-[A-Za-z0-9_-]{43}(?![A-Za-z0-9_-])",  # Voyage
+    rf"pat-(?:na|eu|ap)[0-9]-{_UUID}",  # HubSpot
+    rf"{_HEX32}\.[A-Za-z0-9]{{16}}(?![A-Za-z0-9.])",  # Z.ai
+    r"BSA(?=[A-Za-z_-]{0,20}[0-9])[A-Za-z0-9_-]{27}(?![A-Za-z0-9_-])",  # Brave
+    r"a[ks]-(?=[A-Za-z]{0,20}[0-9])[A-Za-z0-9]{22}(?![A-Za-z0-9-])",  # Modal
+    r"rpa_[A-Z0-9]{30,}+|opk-[0-9a-f]{32,}+|cio[A-Za-z0-9]{32}(?![A-Za-z0-9])",  # RunPod, OpenPipe, crates.io
+    r"ATTA[0-9a-f]{64}|dG9rOj[A-Za-z0-9]{40,}+",  # Trello, Intercom
+    r"bedrock-api-key-[A-Za-z0-9_-]{40,}+",  # AWS
+    r"(?=[a-z0-9]{0,26}[A-Z])(?=[A-Za-z]{0,26}[0-9])[0-9A-Za-z]{27}_[0-9A-Za-z]{21}(?![0-9A-Za-z_])",  # ngrok
 )
 """Other shapes, each as the pattern of a whole token."""
 
@@ -80,6 +89,17 @@ GUARDED: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),  # Entra
     (":AA", re.compile(r"(?<![0-9])[0-9]{6,12}:AA[A-Za-z0-9_-]{30,40}(?![A-Za-z0-9_-])")),  # Telegram
     ("1//0", re.compile(r"(?<![A-Za-z0-9/])1//0[A-Za-z0-9_-]{30,}+")),  # Google refresh tokens
+    *(
+        (sign, re.compile(rf"{sign}[A-Za-z0-9+/]{{40,}}+={{0,2}}")) for sign in ("IQoJb3JpZ2lu", "FwoGZXIvYXdz", "ABSK")
+    ),  # AWS
+    *((sign, re.compile(rf"{sign}[A-Za-z0-9+/=_,-]{{40,}}+")) for sign in ("fm1r_", "fm2_")),  # Fly
+    ("==", re.compile(r"(?<![A-Za-z0-9/+-])[A-Za-z0-9/+]{86}==(?![A-Za-z0-9/+=])")),  # Azure
+    ("1/", re.compile(rf"(?<![\w/])1/[0-9]{{13,17}}:{_HEX32}(?![0-9a-f])")),  # Asana
+    ("$2", re.compile(r"\$2[abxy]\$[0-9]{2}\$[A-Za-z0-9./]{53}")),  # hashes of passwords
+    *(
+        (sign, re.compile(rf"{re.escape(sign)}[A-Za-z0-9./=,$+-]{{24,}}+"))
+        for sign in ("$apr1$", "$1$", "$5$", "$6$", "$y$", "$argon2")
+    ),
     ("sha256~", re.compile(r"(?<![A-Za-z0-9])sha256~[A-Za-z0-9_-]{40,}+")),  # OpenShift
     ("$production$", re.compile(r"access_token\$production\$[0-9a-z]{10,20}\$[0-9a-f]{32}")),  # Braintree
     (".webhook.office.com/", re.compile(r"(?<=\.webhook\.office\.com/)[\w@/-]{30,}+")),

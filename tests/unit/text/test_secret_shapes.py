@@ -63,6 +63,26 @@ TOKENS = [
     f"sdk-{UUID}",
     f"ops_eyJ{some(60)}",
     "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    f"pa-{some(43)}",
+    f"pat-na1-{UUID}",
+    f"{some(32, HEX)}.{some(16)}",
+    f"BSA1{some(26)}",
+    f"ak-1{some(21)}",
+    f"rpa_{some(36).upper()}",
+    f"opk-{some(32, HEX)}",
+    f"cio{some(32)}",
+    f"ATTA{some(64, HEX)}",
+    f"dG9rOj{some(48)}",
+    f"bedrock-api-key-{some(60)}",
+    f"{some(26)}7_{some(21)}",
+    f"IQoJb3JpZ2lu{some(60)}/+{some(20)}==",
+    f"ABSK{some(40)}+{some(20)}=",
+    f"fm2_{some(40)}+/{some(20)}=",
+    f"{some(40)}/+{some(44)}==",
+    f"1/1234567890123456:{some(32, HEX)}",
+    f"$2b$12${some(53)}",
+    f"$apr1${some(8)}${some(22)}",
+    f"$6${some(8)}${some(86)}",
     "-----BEGIN PGP PRIVATE KEY BLOCK-----\nabc\n-----END PGP PRIVATE KEY BLOCK-----",
 ]
 
@@ -74,6 +94,20 @@ def test_a_token_is_redacted_wherever_it_is(token: str) -> None:
         assert token[-12:] not in redact(text)
     if "\n" not in token:
         assert token[-12:] not in redacted(f"echo {token}", 1_000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "KEY=-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAA\n-----END OPENSSH PRIVATE KEY-----",
+        "FLY_API_TOKEN=FlyV1 fm2_b3BlbnNzaC1rZXktdjEAAAAb3BlbnNzaC1rZXktdjEAAAA==,fm2_x",
+        "machine example.com login me password b3BlbnNzaC1rZXktdjEAAAA",
+        "docker login -u me -p b3BlbnNzaC1rZXktdjEAAAA example.com",
+        "client-key-data: b3BlbnNzaC1rZXktdjEAAAA",
+    ],
+)
+def test_a_secret_behind_other_words_is_redacted_whole(text: str) -> None:
+    assert "b3BlbnNzaC1rZXktdjEAAAA" not in redact(text)
 
 
 @pytest.mark.parametrize(
