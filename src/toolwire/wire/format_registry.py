@@ -50,7 +50,8 @@ def all_formats() -> tuple[WireFormat, ...]:
     # Sorted, because the order of installed packages differs between machines, and detection depends on the order.
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         wire: object = None
-        with capture_errors() as loading:  # one broken package must not disable the others, nor end the program
+        # One broken package must not disable the others, nor end the program.
+        with capture_errors((BaseException,), propagated=(KeyboardInterrupt,)) as loading:
             wire = point.load()
         if loading.error is not None:
             reason = escape_invisible(" ".join(loading.message.split()))

