@@ -138,8 +138,8 @@ class Command:
             at += 1
         if at >= len(words):
             return False
-        # A variable may name a pager, an editor, a library or where programs are looked up.
-        if _ASSIGNMENT.match(words[at]) or _is_script(words[at]):
+        # A variable is not a plain program: it may name a pager, an editor, or where programs are looked up.
+        if _is_script(words[at]):
             return True
         program, operands = _program(words[at]), words[at + 1 :]
         is_prefix = program in PREFIXES and program not in SHELLS

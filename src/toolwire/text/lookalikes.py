@@ -184,5 +184,5 @@ def poses_beside(c: str, before: str, behind: str, *, alone: bool) -> bool:
     """
     if c.isascii() or not _BESIDE_ASCII.intersection((c, unicodedata.normalize("NFKC", c))):
         return c in DASHES and "-" in (before, behind)
-    neighbours = [one for one in (before, behind) if one.isascii() and one]
-    return any(one.isalnum() or (one in _OPERATORS and (alone or not c.isalnum())) for one in neighbours)
+    neighbours = [other for other in (before, behind) if other and other.isascii()]
+    return any(other.isalnum() or (other in _OPERATORS and (alone or not c.isalnum())) for other in neighbours)
