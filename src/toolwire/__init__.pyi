@@ -104,6 +104,7 @@ from toolwire.policy.session import Session as Session
 from toolwire.providers.api_registry import apis as apis
 from toolwire.providers.api_registry import get_api as get_api
 from toolwire.providers.base import ProviderApi as ProviderApi
+from toolwire.providers.chat_deltas import CallSpacing as CallSpacing
 from toolwire.providers.chat_deltas import chat_deltas as chat_deltas
 from toolwire.providers.chat_deltas import short_call_id as short_call_id
 from toolwire.providers.negotiation import FormatNegotiator as FormatNegotiator
@@ -163,6 +164,7 @@ __all__ = [
     "BudgetLeft",
     "CallEnd",
     "CallEnvironment",
+    "CallSpacing",
     "CallStart",
     "ChatRequest",
     "CitationPart",

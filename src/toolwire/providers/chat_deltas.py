@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from toolwire._surface import check_type
-from toolwire.events import ArgumentsDelta, CallStart, ContentDelta, Event, ReasoningDelta
+from toolwire.events import ArgumentsDelta, CallStart, ContentDelta, Event, Finish, ReasoningDelta
 from toolwire.providers.identifiers import Alphabet
 
 _SHORT = Alphabet("a-zA-Z0-9", 9, least=9)
@@ -61,3 +61,32 @@ def chat_deltas(
             case _:
                 pass
     return deltas
+
+
+class CallSpacing:
+    """A filter of one message's events that removes white space beside calls.
+
+    White space is removed where it is the only content before a call, between two calls, or behind the last one: models
+    write line breaks around calls that belong to no answer.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[str] | None = []  # white space of which it is not certain yet; None in other content
+        self._has_called = False
+
+    def filter(self, events: Iterable[Event]) -> list[Event]:
+        """Return the events without such white space, of which the end is known only with the last ones."""
+        kept: list[Event] = []
+        for event in events:
+            if isinstance(event, ContentDelta) and self._waiting is not None:
+                self._waiting.append(event.text)
+                if not event.text or event.text.isspace():
+                    continue
+                event = ContentDelta("".join(self._waiting))
+                self._waiting = None
+            elif isinstance(event, CallStart):
+                self._waiting, self._has_called = [], True
+            elif isinstance(event, Finish) and self._waiting and not self._has_called:
+                kept.append(ContentDelta("".join(self._waiting)))
+            kept.append(event)
+        return kept

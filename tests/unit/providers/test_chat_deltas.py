@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolwire
-from toolwire.events import ArgumentsDelta, CallStart, ContentDelta, ProblemFound, ReasoningDelta, replay
-from toolwire.messages import ParsedResponse, Problem, ToolCall, call_id
-from toolwire.providers.chat_deltas import chat_deltas, short_call_id
+from toolwire.events import ArgumentsDelta, CallStart, ContentDelta, Event, Finish, ProblemFound, ReasoningDelta, replay
+from toolwire.messages import FinishReason, ParsedResponse, Problem, ToolCall, call_id
+from toolwire.providers.chat_deltas import CallSpacing, chat_deltas, short_call_id
 
 
 def test_neighbouring_events_of_one_kind_are_one_delta() -> None:
@@ -102,3 +102,27 @@ def test_a_stream_gives_its_name_before_its_arguments() -> None:
     assert functions[0]["name"] == "f"
     assert "".join(function["arguments"] for function in functions) == '{"a": "bc"}'
     assert len(functions) > 1
+
+
+CALL = CallStart(0, "f", "call_1")
+END = Finish(FinishReason.STOP)
+
+
+@pytest.mark.parametrize(
+    ("events", "content"),
+    [
+        ([ContentDelta("\n"), CALL, ContentDelta(" "), CALL, ContentDelta("\n"), END], ""),
+        ([ContentDelta(" a \n"), CALL, ContentDelta(" "), ContentDelta("\nb "), END], " a \n \nb "),
+        ([ContentDelta("\n"), ContentDelta(" "), END], "\n "),
+        ([ContentDelta("\n"), ContentDelta("a"), ContentDelta("\n"), END], "\na\n"),
+        ([ContentDelta(""), END], ""),
+    ],
+)
+def test_white_space_beside_calls_is_removed(events: list[Event], content: str) -> None:
+    spacing = CallSpacing()
+    kept = [event for each in events for event in spacing.filter([each])]
+    assert "".join(event.text for event in kept if isinstance(event, ContentDelta)) == content
+    assert [event for event in kept if not isinstance(event, ContentDelta)] == [
+        event for event in events if not isinstance(event, ContentDelta)
+    ]
+    assert kept[-1] == END
