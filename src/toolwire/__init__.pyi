@@ -132,12 +132,12 @@ from toolwire.tools import Tool as Tool
 from toolwire.tools import ToolDefinition as ToolDefinition
 from toolwire.tools import ToolOptions as ToolOptions
 from toolwire.tools import tool as tool
-from toolwire.tools import usable_definitions as usable_definitions
 from toolwire.wire.arguments import ReadArguments as ReadArguments
 from toolwire.wire.arguments import read_arguments as read_arguments
 from toolwire.wire.fallback import FallbackLevel as FallbackLevel
 from toolwire.wire.format_registry import formats as formats
 from toolwire.wire.format_registry import get_format as get_format
+from toolwire.wire.prepared_tools import usable_definitions as usable_definitions
 from toolwire.wire.profiles import Profile as Profile
 from toolwire.wire.profiles import detect_from_template as detect_from_template
 from toolwire.wire.profiles import profile as profile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from types import NoneType
@@ -381,26 +381,16 @@ def definitions(tools: Iterable[Any] | Mapping[str, Any] | None, *, strict: bool
     return by_name
 
 
-def usable_definitions(
+def each_definition(
     tools: Iterable[Any] | Mapping[str, Any] | None, *, strict: bool = False
-) -> tuple[dict[str, ToolDefinition], list[DefinitionError]]:
-    """Return the usable tools by name, and the errors of the others, any of which makes other functions raise.
-
-    Args:
-        tools: any number of tools in any shape that is known; one alone; or a mapping from names to tools.
-        strict: check the schemas too, which running a tool needs.
-    """
-    usable: dict[str, ToolDefinition] = {}
-    errors: list[DefinitionError] = []
+) -> Iterator[ToolDefinition | DefinitionError]:
+    """Yield the definition of each tool, or the error of one that cannot be used; see `definitions`."""
     named = tools.items() if isinstance(tools, Mapping) and not _looks_like_a_tool(tools) else None
     for name, tool in named or (("", tool) for tool in _each(tools)):
         try:
-            definition = as_definition(tool, name=name, strict=strict)
+            yield as_definition(tool, name=name, strict=strict)
         except DefinitionError as error:
-            errors.append(error)
-        else:
-            usable.setdefault(definition.name, definition)
-    return usable, errors
+            yield error
 
 
 def _each(tools: Iterable[Any] | Mapping[str, Any] | None) -> Iterable[Any]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 import toolwire
 from toolwire.errors import DefinitionError
 from toolwire.execution.registry import ToolRegistry
-from toolwire.tools import Tier, Tool, ToolDefinition, as_definition, definitions, tool, usable_definitions
+from toolwire.tools import Tier, Tool, ToolDefinition, as_definition, definitions, tool
 
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 WEATHER = ToolDefinition("weather", "Get it.", CITY)
@@ -234,26 +234,3 @@ def test_a_tool_says_whether_it_may_run_twice() -> None:
     registry.register({"name": "remote", "annotations": {"idempotentHint": True}}, server="strange", run=lambda: 3)
     said = {name: registry.lookup(name).behavior.idempotent for name in ("look", "write", "careful", "remote")}
     assert said == {"look": True, "write": False, "careful": False, "remote": False}
-
-
-def test_usable_definitions_report_the_others() -> None:
-    tools = [
-        {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}},
-        {"type": "web_search"},
-        {"name": "has a blank"},
-        {"name": "f", "description": "another"},
-        {"name": "g", "parameters": {"type": "objekt"}},
-    ]
-    usable, errors = usable_definitions(tools)
-    assert list(usable) == ["f", "g"]
-    assert usable["f"].description == ""
-    assert ["web_search" in str(errors[0]) or "type" in str(errors[0]), "has a blank" in str(errors[1])] == [True, True]
-    usable, errors = usable_definitions(tools, strict=True)
-    assert list(usable) == ["f"] and len(errors) == 3
-
-
-def test_usable_definitions_take_a_mapping() -> None:
-    usable, errors = usable_definitions({"f": {"parameters": {}}, "a b": {"parameters": {}}})
-    assert list(usable) == ["f"] and len(errors) == 1
-    assert usable_definitions(None) == ({}, [])
-    assert list(usable_definitions({"name": "f"})[0]) == ["f"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toolwire._surface import check_type
@@ -74,9 +74,12 @@ class CallSpacing:
         self._waiting: list[str] | None = []  # white space of which it is not certain yet; None in other content
         self._has_called = False
 
-    def filter(self, events: Iterable[Event]) -> list[Event]:
+    def filter(self, events: Sequence[Event]) -> Sequence[Event]:
         """Return the events without such white space, of which the end is known only with the last ones."""
-        kept: list[Event] = []
+        # Most pieces give one event, inside content or inside arguments.
+        if len(events) == 1 and (type(events[0]) is ArgumentsDelta or self._in_content(events[0])):
+            return events
+        shown: list[Event] = []
         for event in events:
             if isinstance(event, ContentDelta) and self._waiting is not None:
                 self._waiting.append(event.text)
@@ -87,6 +90,9 @@ class CallSpacing:
             elif isinstance(event, CallStart):
                 self._waiting, self._has_called = [], True
             elif isinstance(event, Finish) and self._waiting and not self._has_called:
-                kept.append(ContentDelta("".join(self._waiting)))
-            kept.append(event)
-        return kept
+                shown.append(ContentDelta("".join(self._waiting)))
+            shown.append(event)
+        return shown
+
+    def _in_content(self, event: Event) -> bool:
+        return self._waiting is None and type(event) is ContentDelta

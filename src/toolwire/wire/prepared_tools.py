@@ -11,8 +11,9 @@ from typing import Any
 
 from pydantic_core import to_json
 
+from toolwire.errors import DefinitionError
 from toolwire.text.identity_cache import IdentityCache
-from toolwire.tools import ToolDefinition, definitions
+from toolwire.tools import ToolDefinition, definitions, each_definition
 from toolwire.wire.syntax import WireFormat
 from toolwire.wire.tool_names import ToolNames
 
@@ -96,3 +97,47 @@ def prepared_tools(tools: Iterable[Any] | Mapping[str, Any] | None) -> KnownTool
 @lru_cache(_MAX_PREPARED)
 def _of_json(content: bytes) -> KnownTools:
     return KnownTools(definitions(json.loads(content)))
+
+
+def usable_definitions(
+    tools: Iterable[Any] | Mapping[str, Any] | None, *, strict: bool = False
+) -> tuple[dict[str, ToolDefinition], list[DefinitionError]]:
+    """Return the usable tools by name, and the errors of the others, any of which makes other functions raise.
+
+    Equal tools, as dicts or as models of pydantic, have the same definitions, so that what is derived from them is
+    derived once.
+
+    Args:
+        tools: any number of tools in any shape that is known; one alone; or a mapping from names to tools.
+        strict: check the schemas too, which running a tool needs.
+    """
+    content: bytes | None = None
+    if isinstance(tools, (list, tuple)) and all(map(_is_data, tools)):
+        with suppress(TypeError, ValueError, RecursionError):  # not JSON, or too deep for it
+            content = to_json(tools, by_alias=True)
+    usable, errors = _separated(tools, strict) if content is None else _separated_json(content, strict)
+    return dict(usable), list(errors)
+
+
+def _is_data(tool: Any) -> bool:
+    """Return whether a tool is described by its JSON: a dict, or a model of pydantic."""
+    return isinstance(tool, dict) or hasattr(type(tool), "model_dump")
+
+
+_Separated = tuple[Mapping[str, ToolDefinition], Sequence[DefinitionError]]
+
+
+def _separated(tools: Iterable[Any] | Mapping[str, Any] | None, strict: bool) -> _Separated:
+    usable: dict[str, ToolDefinition] = {}
+    errors: list[DefinitionError] = []
+    for definition in each_definition(tools, strict=strict):
+        if isinstance(definition, DefinitionError):
+            errors.append(definition)
+        else:
+            usable.setdefault(definition.name, definition)
+    return usable, errors
+
+
+@lru_cache(_MAX_PREPARED)
+def _separated_json(content: bytes, strict: bool) -> _Separated:
+    return _separated(json.loads(content), strict)

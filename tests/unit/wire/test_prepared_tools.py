@@ -6,11 +6,12 @@ import copy
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 import toolwire
 from toolwire.errors import DefinitionError
-from toolwire.tools import ToolDefinition
-from toolwire.wire.prepared_tools import prepared_tools
+from toolwire.tools import Tier, ToolDefinition
+from toolwire.wire.prepared_tools import prepared_tools, usable_definitions
 
 CALL = '<tool_call>\n{"name": "f", "arguments": {"x": "1"}}\n</tool_call>'
 
@@ -131,3 +132,51 @@ def test_written_names_are_resolved_to_the_tools() -> None:
     assert known.names.resolve("get-weather") == "get_weather"
     assert known.names.resolve("weather_report") == ""
     assert known.names is known.names
+
+
+def test_usable_definitions_report_the_others() -> None:
+    tools = [
+        {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}},
+        {"type": "web_search"},
+        {"name": "has a blank"},
+        {"name": "f", "description": "another"},
+        {"name": "g", "parameters": {"type": "objekt"}},
+    ]
+    usable, errors = usable_definitions(tools)
+    assert list(usable) == ["f", "g"]
+    assert usable["f"].description == ""
+    assert ["web_search" in str(errors[0]) or "type" in str(errors[0]), "has a blank" in str(errors[1])] == [True, True]
+    usable, errors = usable_definitions(tools, strict=True)
+    assert list(usable) == ["f"] and len(errors) == 3
+
+
+def test_usable_definitions_take_a_mapping() -> None:
+    usable, errors = usable_definitions({"f": {"parameters": {}}, "a b": {"parameters": {}}})
+    assert list(usable) == ["f"] and len(errors) == 1
+    assert usable_definitions(None) == ({}, [])
+    assert list(usable_definitions({"name": "f"})[0]) == ["f"]
+
+
+def test_equal_tools_have_the_same_definitions() -> None:
+    class Function(BaseModel):
+        name: str
+
+    class Described(BaseModel):
+        type: str = "function"
+        function: Function
+
+    first, second = (usable_definitions([Described(function=Function(name="f"))])[0]["f"] for _ in range(2))
+    assert first is second
+    assert usable_definitions([{"type": "function", "function": {"name": "f"}}])[0]["f"] is first
+    usable_definitions([{"name": "f"}])[0].clear()
+    assert usable_definitions([{"name": "f"}])[0]
+
+
+def test_usable_definitions_of_functions() -> None:
+    def f(a: int) -> None:
+        """Do it."""
+
+    usable, errors = usable_definitions([f, object()])
+    assert list(usable) == ["f"] and len(errors) == 1
+    definition = ToolDefinition("g", tier=Tier.RUN)
+    assert usable_definitions([definition])[0]["g"] is definition

@@ -2,52 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
-from vllm.entrypoints.generate.base.protocol import (
-    DeltaFunctionCall,
-    DeltaMessage,
-    DeltaToolCall,
-    FunctionCall,
-    ToolCall,
-)
+from vllm.entrypoints.generate.base.protocol import DeltaMessage, FunctionCall, ToolCall
 
 from toolwire import chat_deltas, short_call_id
-from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Event
+from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event
 
 
-def delta_message(events: Iterable[Event], *, short_ids: bool = False) -> DeltaMessage | None:
+def delta_message(events: Sequence[Event], *, short_ids: bool = False) -> DeltaMessage | None:
     """Return events as one delta, or None if it would be empty.
 
     Args:
         events: the events of one piece of text.
         short_ids: write ids of nine letters and digits.
     """
-    content = reasoning = ""
-    calls: list[DeltaToolCall] = []
+    # One call of the model's class checks everything in it; members that are not set are not sent.
+    if len(events) == 1:
+        match events[0]:
+            case ArgumentsDelta(index, text):
+                return DeltaMessage(tool_calls=[{"index": index, "function": {"arguments": text}}])
+            case ContentDelta(text) if text:
+                return DeltaMessage(content=text)
+    members: dict[str, Any] = {}
+    calls: list[dict[str, Any]] = []
     for delta in chat_deltas(events, reasoning="reasoning", short_ids=short_ids):
-        content += delta.get("content", "")
-        reasoning += delta.get("reasoning", "")
-        for call in delta.get("tool_calls", ()):
-            last = calls[-1] if calls else None
-            if last is not None and last.index == call["index"] and last.function is not None:
-                last.function.arguments = (last.function.arguments or "") + call["function"]["arguments"]
-                continue
-            function = DeltaFunctionCall(**call["function"])
-            calls.append(
-                DeltaToolCall(index=call["index"], id=call.get("id"), type=call.get("type"), function=function)
-            )
-    if not (content or reasoning or calls):
-        return None
-    # Members that are not set are not sent, so that a client does not see them as null.
-    members: dict[str, object] = {}
-    if content:
-        members["content"] = content
-    if reasoning:
-        members["reasoning"] = reasoning
+        for call in delta.pop("tool_calls", ()):
+            if calls and calls[-1]["index"] == call["index"]:
+                calls[-1]["function"]["arguments"] += call["function"]["arguments"]
+            else:
+                calls.append(call)
+        for member, text in delta.items():
+            members[member] = members.get(member, "") + text
     if calls:
         members["tool_calls"] = calls
-    return DeltaMessage(**members)
+    return DeltaMessage(**members) if members else None
 
 
 def whole_calls(events: Iterable[Event], *, short_ids: bool = False) -> list[ToolCall]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 from uuid import uuid4
@@ -132,7 +132,7 @@ class ToolwireToolParser(ToolParser):
         self.prev_tool_call_arr = []
         self._argument_texts: list[list[str]] = []
 
-    def _delta(self, events: Iterable[Event]) -> DeltaMessage | None:
+    def _delta(self, events: Sequence[Event]) -> DeltaMessage | None:
         for event in events:
             match event:
                 case CallStart(_, name):

@@ -88,7 +88,7 @@ class ToolwireParser(Parser):
             events += self._stream.finish()
         if _shows_calls(request):
             return delta_message(self._spacing.filter(events), short_ids=self.format in SHORT_IDS)
-        return delta_message(event for event in events if isinstance(event, ContentDelta | ReasoningDelta))
+        return delta_message([event for event in events if isinstance(event, ContentDelta | ReasoningDelta)])
 
     def _options(self, request: Any) -> Any:
         """Return the keywords of a parser of this request's answer."""
