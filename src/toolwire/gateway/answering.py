@@ -24,6 +24,8 @@ Receive = Callable[[], Awaitable[Any]]
 
 SILENCE = 10.0
 """Seconds without a byte after which a stream gets a keep-alive."""
+LOOK_SECONDS = 0.1
+"""Seconds after which the gateway begins to look whether the client of a request has left."""
 _STREAM_HEADERS = ((b"cache-control", b"no-cache"), (b"x-accel-buffering", b"no"))
 MAX_NOTES = 2_000
 """Maximum length of the header with the notes, in characters."""
@@ -320,7 +322,7 @@ class ClientLeft(Exception):
 
 @asynccontextmanager
 async def until_gone(receive: Receive) -> AsyncIterator[None]:
-    """Cancel the block when the client leaves.
+    """Cancel the block when the client leaves; it is looked for once the block has run for a moment.
 
     Raises:
         ClientLeft: it has left.
@@ -336,7 +338,10 @@ async def until_gone(receive: Receive) -> AsyncIterator[None]:
         has_left = True
         task.cancel()
 
-    watcher = asyncio.create_task(watch())
+    watchers: list[asyncio.Task[None]] = []
+    loop = asyncio.get_running_loop()
+    # Most answers that need no model's thinking are there before; a timer costs them less than a task.
+    timer = loop.call_later(LOOK_SECONDS, lambda: watchers.append(loop.create_task(watch())))
     try:
         yield
     except asyncio.CancelledError:
@@ -344,6 +349,8 @@ async def until_gone(receive: Receive) -> AsyncIterator[None]:
             raise ClientLeft from None
         raise
     finally:
-        watcher.cancel()
-        with suppress(asyncio.CancelledError):
-            await watcher
+        timer.cancel()
+        for watcher in watchers:
+            watcher.cancel()
+            with suppress(asyncio.CancelledError):
+                await watcher

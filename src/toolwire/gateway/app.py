@@ -29,7 +29,6 @@ from toolwire.gateway.stored_responses import StoredResponses
 from toolwire.inspector.inspector import Inspector
 from toolwire.inspector.inspector_app import ROOT, InspectorApp
 from toolwire.providers.failure_kinds import INTERNAL, NOT_FOUND, UNAVAILABLE
-from toolwire.runtime.local_http import header_value
 
 RESPONSE_SECONDS = 30 * 86_400.0
 """Time for which responses of the Responses API are stored, in seconds."""
@@ -79,6 +78,12 @@ class Gateway:
         # Routes are tried in their order: what comes here has a path of the gateway, and another method.
         paths = dict.fromkeys(path for route in ROUTES for path in route.paths)
         routes += [Route(path, _Endpoint(self, WRONG_METHOD, path)) for path in paths]
+        # Most requests have a fixed path, for which no pattern need be tried.
+        self._fixed: dict[tuple[str, str], _Endpoint] = {}
+        for address in ROUTES:
+            for path in address.paths:
+                for method in address.methods if "{" not in path else ():
+                    self._fixed.setdefault((method, path), _Endpoint(self, address, path))
         self._router = Router(routes, redirect_slashes=False, default=_Endpoint(self, NOTHING))
         self._inspector_app: InspectorApp | None = None
         if inspector is not None:
@@ -93,7 +98,9 @@ class Gateway:
         if self._inspector_app is not None and f"{scope['path']}/".startswith(f"{ROOT}/"):
             await self._inspector_app(scope, receive, send)
             return
-        await self._router(scope, receive, send)
+        # An application that this one is mounted in has cut nothing off the path.
+        fixed = None if scope.get("root_path") else self._fixed.get((scope["method"], scope["path"]))
+        await (self._router if fixed is None else fixed)(scope, receive, send)
 
     async def _model_names(self) -> list[str]:
         return [model.name for model in await self.services.models.list()]
@@ -128,6 +135,19 @@ NOTHING = Address((), CHAT, _nothing)
 WRONG_METHOD = Address((), CHAT, _wrong_method)
 
 
+_NEVER_TWICE = frozenset(("host", "origin", "sec-fetch-site"))
+"""Headers that decide about access: of two with one name, it is unknown which one counts."""
+
+
+def _headers_of(scope: Any) -> dict[str, str]:
+    """Return the headers, in lower case; of those that must not appear twice, "," if they do."""
+    headers: dict[str, str] = {}
+    for raw_name, value in scope["headers"]:
+        name = raw_name.decode("latin-1").lower()
+        headers[name] = "," if name in headers and name in _NEVER_TWICE else value.decode("latin-1")
+    return headers
+
+
 class _Endpoint:
     """The application behind one route: access is checked, and failures are reported in the API's own form.
 
@@ -151,8 +171,7 @@ class _Endpoint:
         id = resent.id if resent is not None else secrets.token_hex(12)
         client_api = self._client_api or api_at(scope["path"])
         access = self._gateway.access
-        headers = {key.decode("latin-1").lower(): value.decode("latin-1") for key, value in scope["headers"]}
-        headers |= {name: header_value(scope["headers"], name) for name in ("host", "origin", "sec-fetch-site")}
+        headers = _headers_of(scope)
         reply = Reply(send, client_api, id, access.browser_headers(headers))
         call = ClientCall(
             self._gateway.services,

@@ -105,3 +105,16 @@ def test_health_needs_no_key_and_lists_of_models_do() -> None:
     served = app(keys=("k",))
     statuses = {"/health": 200, "/ready": 200, "/v1/models": 401, "/metrics": 401, "/": 401}
     assert {path: run(served, path, method="GET").status for path in statuses} == statuses
+
+
+def test_a_gateway_below_a_path_answers_below_it_alone() -> None:
+    inner = gateway(Scripted())
+
+    def status(path: str) -> int:
+        async def below(scope: Any, receive: Any, send: Any) -> None:
+            await inner({**scope, "root_path": "/api"}, receive, send)
+
+        return run(below, path, method="GET").status
+
+    assert status("/api/api/version") == 200
+    assert status("/api/version") == 404
