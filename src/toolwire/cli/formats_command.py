@@ -14,6 +14,7 @@ from toolwire.cli.console import console, emit, styled
 from toolwire.errors import RenderError
 from toolwire.messages import ToolCall
 from toolwire.tools import ToolDefinition
+from toolwire.wire.format_export import export_formats, export_schema
 from toolwire.wire.syntax import WireFormat
 
 EXAMPLES = """Examples:
@@ -22,7 +23,9 @@ toolwire formats
 
 toolwire formats hermes
 
-toolwire formats --json | jq .name"""
+toolwire formats --json | jq .name
+
+toolwire formats --export > formats.json"""
 
 SAMPLE_TOOL = ToolDefinition(
     "get_weather",
@@ -39,10 +42,18 @@ SAMPLE_CALL = ToolCall("get_weather", {"city": "Paris", "days": 3})
 def formats(
     name: Annotated[str | None, typer.Argument(help="The name or an alias of one format.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per format.")] = False,
+    export: Annotated[
+        bool, typer.Option("--export", help="Print the whole descriptions as one JSON document, for other readers.")
+    ] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of that document.")] = False,
 ) -> None:
     """List the wire formats, or show one: a sample and its description."""
     wire_formats = [toolwire.get_format(alias) for alias in ([name] if name is not None else toolwire.formats())]
-    if json:
+    if schema:
+        emit(export_schema())
+    elif export:
+        emit(export_formats(wire_formats))
+    elif json:
         for wire_format in wire_formats:
             emit(_facts(wire_format))
     elif name is None:

@@ -23,10 +23,15 @@ toolwire serve --api anthropic --model claude-sonnet-5 --port 4100
 
 toolwire serve --config toolwire.toml
 
+toolwire serve --sidecar
+
 Without options, a model on this machine answers. Point a client's base URL to the address that is shown: the server
 speaks OpenAI Chat Completions and Responses, Anthropic Messages, Gemini, and Ollama. On an address beyond loopback it
 needs keys: set TOOLWIRE_GATEWAY_KEYS to them, separated by commas. The inspector shows each request on a page; beyond
-loopback it needs --inspect, and its own key in TOOLWIRE_INSPECTOR_KEY."""
+loopback it needs --inspect, and its own key in TOOLWIRE_INSPECTOR_KEY.
+
+With --sidecar no model answers: each line on standard input, or on the socket, is a request to parse, render or write a
+grammar, as JSON, for programs in other languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +57,22 @@ def serve(
     inspect: Annotated[
         bool | None, typer.Option("--inspect/--no-inspect", help="Show each request on a page, at /inspector.")
     ] = None,
+    sidecar: Annotated[
+        bool, typer.Option("--sidecar", help="Parse and render for other programs, as JSON lines.")
+    ] = False,
+    socket: Annotated[
+        Path | None, typer.Option(help="With --sidecar: the Unix socket to listen on, in place of standard input.")
+    ] = None,
 ) -> None:
     """Serve any model to clients of any API: OpenAI, Responses, Anthropic, Gemini, Ollama."""
+    if socket is not None and not sidecar:
+        raise CliError("--socket needs --sidecar")
+    if sidecar:
+        if config is not None or options != BackendOptions():
+            raise CliError("--sidecar asks no model: leave out the options that name one")
+        from toolwire.cli.sidecar import serve_lines, serve_socket
+
+        return serve_lines() if socket is None else serve_socket(socket)
     if config is not None and options != BackendOptions():
         raise CliError("--config names the models: leave out --backend, --api, --model, --key-env and --format")
     with needs_extra("toolwire serve", "gateway"):

@@ -12,6 +12,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "messages": "MESSAGE_LIMIT",
         "text.limits": "MAX_DEPTH MAX_DIGITS",
         "wire.answer_shares": "FormShare",
+        "wire.format_export": "EXPORT_VERSION export_formats export_schema",
         "wire.format_registry": "get_format",
         "wire.formats": "FORMATS",
         "wire.leaf_scanners": "NAME_LIMIT SPACE_LIMIT",

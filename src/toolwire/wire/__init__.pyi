@@ -4,6 +4,9 @@ from toolwire.messages import MESSAGE_LIMIT as MESSAGE_LIMIT
 from toolwire.text.limits import MAX_DEPTH as MAX_DEPTH
 from toolwire.text.limits import MAX_DIGITS as MAX_DIGITS
 from toolwire.wire.answer_shares import FormShare as FormShare
+from toolwire.wire.format_export import EXPORT_VERSION as EXPORT_VERSION
+from toolwire.wire.format_export import export_formats as export_formats
+from toolwire.wire.format_export import export_schema as export_schema
 from toolwire.wire.format_registry import get_format as get_format
 from toolwire.wire.formats import FORMATS as FORMATS
 from toolwire.wire.leaf_scanners import NAME_LIMIT as NAME_LIMIT
@@ -39,6 +42,7 @@ from toolwire.wire.syntax import WireFormat as WireFormat
 from toolwire.wire.xml_scanners import HEADER_LIMIT as HEADER_LIMIT
 
 __all__ = [
+    "EXPORT_VERSION",
     "FORMATS",
     "HEADER_LIMIT",
     "MAX_DEPTH",
@@ -75,5 +79,7 @@ __all__ = [
     "ToolTag",
     "Value",
     "WireFormat",
+    "export_formats",
+    "export_schema",
     "get_format",
 ]

@@ -1,0 +1,221 @@
+"""`toolwire serve --sidecar`: parsing, rendering and grammars for engines in other languages, as JSON lines.
+
+Each line is a request, and each request gets one line in answer, in the order of the requests. `SidecarSession` has no
+input or output of its own: it takes a line and returns one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+import toolwire
+from toolwire.cli.console import event_dict, plain
+from toolwire.errors import ToolwireError
+from toolwire.events import ProblemFound
+from toolwire.messages import ParsedResponse, ToolCall, ToolResult
+
+VERSION = 1
+"""Version of the protocol; a change that breaks clients raises it."""
+MAX_LINE = 64 << 20
+"""Maximum length of a line, in bytes."""
+MAX_STREAMS = 4096
+"""Maximum number of messages of one client that are read in pieces at a time."""
+
+_PARSE_OPTIONS = frozenset(toolwire.ParseOptions.__annotations__)
+_GRAMMAR_OPTIONS = frozenset(signature(toolwire.grammar).parameters)
+
+
+class RequestError(ValueError):
+    """A request that cannot be answered; the message says why."""
+
+
+class SidecarSession:
+    """The requests of one client, with the messages that it reads in pieces."""
+
+    def __init__(self) -> None:
+        self._streams: dict[str, toolwire.StreamParser] = {}
+        self._actions: dict[str, Callable[[dict[str, Any]], Any]] = {
+            "hello": self._hello,
+            "parse": self._parse,
+            "open": self._open,
+            "feed": self._feed,
+            "finish": self._finish,
+            "render": self._render,
+            "grammar": self._grammar,
+        }
+
+    def answer(self, line: str | bytes) -> str:
+        """Return the answer to one request, as one line without its end; errors are answers too."""
+        request_id: Any = None
+        try:
+            request = _object(line)
+            request_id = request.pop("id", None)
+            action = self._actions.get(str(request.pop("do", "")))
+            if action is None:
+                raise RequestError(f"do must be one of {', '.join(self._actions)}")
+            body: dict[str, Any] = {"id": request_id, "result": action(request)}
+        except (ToolwireError, RequestError, LookupError, TypeError, ValueError, RecursionError) as error:
+            body = {"id": request_id, "error": {"type": type(error).__name__, "message": str(error)}}
+        return json.dumps(body)  # ASCII, because text of a model may contain half a character
+
+    # -- actions ---------------------------------------------------------------------------------------------------
+
+    def _hello(self, request: dict[str, Any]) -> Any:
+        _check_empty(request)
+        return {"version": VERSION, "toolwire": _package_version(), "formats": list(toolwire.formats())}
+
+    def _parse(self, request: dict[str, Any]) -> Any:
+        text = _text(request, "text")
+        return _response(toolwire.parse(text, **_options(request, _PARSE_OPTIONS)))
+
+    def _open(self, request: dict[str, Any]) -> Any:
+        name = _text(request, "stream")
+        if name in self._streams:
+            raise RequestError(f"the stream {name!r:.80} is open already")
+        if len(self._streams) >= MAX_STREAMS:
+            raise RequestError(f"{MAX_STREAMS} streams are open; finish one first")
+        self._streams[name] = toolwire.StreamParser(**_options(request, _PARSE_OPTIONS))
+        return {}
+
+    def _feed(self, request: dict[str, Any]) -> Any:
+        parser = self._streams.get(name := _text(request, "stream"))
+        if parser is None:
+            raise RequestError(f"no stream is called {name!r:.80}: open it first")
+        text = _text(request, "text")
+        _check_empty(request)
+        return _events(parser.feed(text))
+
+    def _finish(self, request: dict[str, Any]) -> Any:
+        parser = self._streams.pop(name := _text(request, "stream"), None)
+        if parser is None:
+            raise RequestError(f"no stream is called {name!r:.80}: open it first")
+        _check_empty(request)
+        return _events(parser.finish())
+
+    def _render(self, request: dict[str, Any]) -> Any:
+        kind, format = _text(request, "what"), _text(request, "format")
+        tools = request.pop("tools", ())
+        match kind:
+            case "prompt":
+                text = toolwire.prompt(tools, format=format, system=str(request.pop("system", "")))
+            case "definitions":
+                text = toolwire.render_definitions(tools, format=format)
+            case "calls":
+                calls = [ToolCall(**call) for call in _objects(request, "calls")]
+                text = toolwire.render_calls(calls, format=format, tools=tools)
+            case "results":
+                results = [ToolResult(**result) for result in _objects(request, "results")]
+                text = toolwire.render_results(results, format=format)
+            case _:
+                raise RequestError("what must be prompt, definitions, calls or results")
+        _check_empty(request)
+        return {"text": text}
+
+    def _grammar(self, request: dict[str, Any]) -> Any:
+        options = _options(request, _GRAMMAR_OPTIONS)
+        written = toolwire.grammar(options.pop("tools", ()), **options)
+        return {
+            "text": written.text,
+            "syntax": written.syntax,
+            "widened": list(written.widened),
+            "special_tokens": list(written.special_tokens),
+        }
+
+
+def _package_version() -> str:
+    from importlib.metadata import version  # slow to import
+
+    return version("toolwire")
+
+
+def _object(line: str | bytes) -> dict[str, Any]:
+    try:
+        request = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"a request is one line of JSON: {error}") from None
+    if not isinstance(request, dict):
+        raise RequestError("a request is a JSON object")
+    return request
+
+
+def _text(request: dict[str, Any], name: str) -> str:
+    value = request.pop(name, None)
+    if not isinstance(value, str):
+        raise RequestError(f"{name} must be text")
+    return value
+
+
+def _objects(request: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    values = request.pop(name, None)
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+        raise RequestError(f"{name} must be a list of objects")
+    return values
+
+
+def _options(request: Mapping[str, Any], known: frozenset[str]) -> Any:
+    if unknown := sorted(request.keys() - known):
+        raise RequestError(f"unknown members: {', '.join(unknown)}; known are {', '.join(sorted(known))}")
+    return dict(request)
+
+
+def _check_empty(request: Mapping[str, Any]) -> None:
+    _options(request, frozenset())
+
+
+def _response(response: ParsedResponse) -> dict[str, Any]:
+    problems = [event_dict(ProblemFound(problem)) for problem in response.problems]
+    return {
+        "content": response.content,
+        "reasoning": response.reasoning,
+        "calls": plain(response.tool_calls),
+        "incomplete": plain(response.incomplete),
+        "problems": problems,
+        "finish_reason": str(response.finish_reason),
+    }
+
+
+def _events(events: Any) -> dict[str, Any]:
+    """Return events, and the same as deltas of Chat Completions."""
+    return {"events": [event_dict(event) for event in events], "deltas": toolwire.chat_deltas(events)}
+
+
+# -- input and output ----------------------------------------------------------------------------------------------
+
+
+def serve_lines() -> None:
+    """Answer the requests on standard input until it ends."""
+    session = SidecarSession()
+    for line in sys.stdin.buffer:
+        if line.strip():
+            sys.stdout.write(session.answer(line) + "\n")
+            sys.stdout.flush()
+
+
+def serve_socket(path: Path) -> None:
+    """Answer the clients of a Unix socket, which only its user may open, until the process is stopped."""
+
+    async def answer_client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        session = SidecarSession()
+        with suppress(ConnectionError, ValueError):  # a client that leaves, or a line that is too long
+            while line := await reader.readline():
+                if line.strip():
+                    writer.write(session.answer(line).encode() + b"\n")
+                    await writer.drain()
+        writer.close()
+
+    async def serve() -> None:
+        server = await asyncio.start_unix_server(answer_client, path, limit=MAX_LINE)
+        path.chmod(0o600)
+        async with server:
+            await server.serve_forever()
+
+    with suppress(KeyboardInterrupt):
+        asyncio.run(serve())
+    path.unlink(missing_ok=True)

@@ -1,0 +1,67 @@
+"""The sidecar as a process: standard input, a Unix socket, and the example for Node.js."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SIDECAR = [sys.executable, "-m", "toolwire", "serve", "--sidecar"]
+REQUESTS = [{"id": 1, "do": "parse", "text": '<tool_call>{"name": "f"}</tool_call>', "format": "hermes"}, {"do": "x"}]
+
+
+def test_standard_input() -> None:
+    lines = "\n\n".join(map(json.dumps, REQUESTS))
+    done = subprocess.run(SIDECAR, input=lines, capture_output=True, text=True, timeout=60, check=True)
+    first, second = map(json.loads, done.stdout.splitlines())
+    assert first["result"]["calls"][0]["name"] == "f"
+    assert "do must be one of" in second["error"]["message"]
+
+
+def test_a_unix_socket(tmp_path: Path) -> None:
+    path = tmp_path / "toolwire.sock"
+    process = subprocess.Popen([*SIDECAR, "--socket", str(path)])
+    try:
+        for _ in range(600):
+            if path.exists() and path.stat().st_mode & 0o777 == 0o600:
+                break
+            time.sleep(0.05)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            client.sendall("".join(json.dumps(request) + "\n" for request in REQUESTS).encode())
+            answers = client.makefile()
+            assert json.loads(answers.readline())["id"] == 1
+            assert "error" in json.loads(answers.readline())
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+@pytest.mark.parametrize("options", [("--socket", "a"), ("--sidecar", "--model", "m")])
+def test_options_that_do_not_belong_together(options: tuple[str, ...]) -> None:
+    done = subprocess.run([*SIDECAR[:-1], *options], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2 and "sidecar" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+def test_the_example_for_node(tmp_path: Path) -> None:
+    command = tmp_path / "toolwire"
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m toolwire "$@"\n')
+    command.chmod(0o755)
+    done = subprocess.run(
+        ["node", "examples/sidecar.mjs"],
+        cwd=ROOT, env={**os.environ, "TOOLWIRE": str(command)}, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    *deltas, last = done.stdout.splitlines()
+    assert json.loads(deltas[0]) == {"content": "Let me look. "}
+    texts = [call["function"]["arguments"] for delta in deltas[1:] for call in json.loads(delta)["tool_calls"]]
+    assert json.loads("".join(texts)) == {"city": "Paris"}
+    assert last == "finish tool_calls"

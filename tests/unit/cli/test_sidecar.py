@@ -1,0 +1,133 @@
+"""Requests and answers of the sidecar, without its input and output."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolwire
+from toolwire.cli.sidecar import MAX_STREAMS, SidecarSession
+
+TOOL = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+TEXT = 'Hi. <tool_call>{"name": "f", "arguments": {"a": "1"}}</tool_call>'
+
+
+def ask(session: SidecarSession, **request: Any) -> Any:
+    answer = json.loads(session.answer(json.dumps({"id": 7, **request})))
+    assert answer.pop("id") == 7
+    ((kind, body),) = answer.items()
+    assert kind == "result", body
+    return body
+
+
+def refused(line: str | bytes, session: SidecarSession | None = None) -> str:
+    answer = json.loads((session or SidecarSession()).answer(line))
+    return str(answer["error"]["message"])
+
+
+def test_a_whole_message() -> None:
+    response = ask(SidecarSession(), do="parse", text=TEXT, format="hermes", tools=[TOOL])
+    assert response["content"] == "Hi. "
+    assert [(call["name"], call["arguments"]) for call in response["calls"]] == [("f", {"a": 1})]
+    assert (response["finish_reason"], response["problems"], response["incomplete"]) == ("tool_calls", [], [])
+
+
+def test_a_cut_message() -> None:
+    response = ask(SidecarSession(), do="parse", text=TEXT[:-20], format="hermes")
+    assert [call["name"] for call in response["incomplete"]] == ["f"]
+    assert response["problems"][0]["kind"] == "truncated"
+
+
+def test_a_message_in_pieces() -> None:
+    session = SidecarSession()
+    ask(session, do="open", stream="s", format="hermes", tools=[TOOL])
+    answers = [ask(session, do="feed", stream="s", text=character) for character in TEXT]
+    answers.append(ask(session, do="finish", stream="s"))
+    deltas = [delta for answer in answers for delta in answer["deltas"]]
+    assert "".join(delta.get("content", "") for delta in deltas) == "Hi. "
+    texts = [call["function"]["arguments"] for delta in deltas for call in delta.get("tool_calls", ())]
+    assert json.loads("".join(texts)) == {"a": 1}
+    assert answers[-1]["events"][-1]["event"] == "finish"
+    assert "open it first" in refused(json.dumps({"do": "feed", "stream": "s", "text": ""}), session)
+    assert "open it first" in refused(json.dumps({"do": "finish", "stream": "s"}), session)
+
+
+def test_streams_are_limited_and_have_one_name_each() -> None:
+    session = SidecarSession()
+    for number in range(MAX_STREAMS):
+        session.answer(json.dumps({"do": "open", "stream": str(number)}))
+    assert "is open already" in refused(json.dumps({"do": "open", "stream": "0"}), session)
+    assert "finish one first" in refused(json.dumps({"do": "open", "stream": "more"}), session)
+
+
+@pytest.mark.parametrize(
+    ("request_members", "text"),
+    [
+        (
+            {"what": "prompt", "tools": [TOOL], "system": "Be kind."},
+            toolwire.prompt([TOOL], format="hermes", system="Be kind."),
+        ),
+        ({"what": "definitions", "tools": [TOOL]}, toolwire.render_definitions([TOOL], format="hermes")),
+        (
+            {"what": "calls", "calls": [{"name": "f", "arguments": {"a": 1}}]},
+            toolwire.render_calls([toolwire.ToolCall("f", {"a": 1})], format="hermes"),
+        ),
+        (
+            {"what": "results", "results": [{"call_id": "1", "tool_name": "f", "result": "2"}]},
+            toolwire.render_results([toolwire.ToolResult("1", "f", "2")], format="hermes"),
+        ),
+    ],
+)
+def test_rendering(request_members: dict[str, Any], text: str) -> None:
+    assert ask(SidecarSession(), do="render", format="hermes", **request_members) == {"text": text}
+
+
+def test_a_grammar() -> None:
+    written = ask(SidecarSession(), do="grammar", tools=[TOOL], format="hermes", syntax="gbnf", tool_choice="required")
+    assert written["text"] == toolwire.grammar([TOOL], format="hermes", syntax="gbnf", tool_choice="required").text
+    assert written["special_tokens"] == ["<tool_call>", "</tool_call>"]
+
+
+def test_the_protocol_has_a_version() -> None:
+    hello = ask(SidecarSession(), do="hello")
+    assert hello["version"] == 1 and "hermes" in hello["formats"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[", "one line of JSON"),
+        ("[]", "a JSON object"),
+        ("{}", "do must be one of"),
+        ('{"do": "parse"}', "text must be text"),
+        ('{"do": "parse", "text": "a", "format": "hermez"}', "hermes"),
+        ('{"do": "parse", "text": "a", "formt": "hermes"}', "unknown members: formt"),
+        ('{"do": "parse", "text": "a", "tools": 3}', "not a tool"),
+        ('{"do": "hello", "a": 1}', "unknown members"),
+        ('{"do": "render", "what": "x", "format": "hermes"}', "what must be"),
+        ('{"do": "render", "what": "calls", "format": "hermes"}', "calls must be a list of objects"),
+        ('{"do": "render", "what": "calls", "format": "hermes", "calls": [{"nam": 1}]}', "nam"),
+        ('{"do": "grammar", "format": "plain", "tools": [], "tool_choice": "required"}', "no tool"),
+        (b"\xff", "one line of JSON"),
+    ],
+)
+def test_a_bad_request_is_answered_with_its_error(line: str | bytes, message: str) -> None:
+    assert message in refused(line)
+
+
+@given(st.text(), st.text(max_size=20))
+def test_any_text_is_answered_in_one_line_of_ascii(text: str, format: str) -> None:
+    session = SidecarSession()
+    for line in (text, json.dumps({"do": "parse", "text": text, "format": format}), json.dumps({"do": text})):
+        answer = session.answer(line)
+        assert answer.isascii() and "\n" not in answer
+        json.loads(answer)
+
+
+def test_half_a_character_is_answered() -> None:
+    line = '{"do": "parse", "text": "\\ud800"}'
+    assert json.loads(SidecarSession().answer(line))["result"]["content"] == "\ud800"
