@@ -26,7 +26,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
-from toolwire._surface import PUBLIC_PACKAGES
+from toolwire._surface import FRAMEWORK_MODULES, PUBLIC_PACKAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "toolwire"
@@ -58,6 +58,20 @@ class _Written:
 def public_names() -> dict[str, list[str]]:
     """Return the names of each public package, sorted."""
     return {package: sorted(importlib.import_module(package).__all__) for package in PUBLIC_PACKAGES}
+
+
+def framework_names() -> dict[str, list[str]]:
+    """Return the names of each public module that needs a framework, which may not be installed: it is only read."""
+    return {module: sorted(node.name for node in framework_definitions(module)) for module in FRAMEWORK_MODULES}
+
+
+def framework_definitions(module: str) -> Iterator[ast.ClassDef | ast.FunctionDef]:
+    """Yield the public classes and functions of a module that needs a framework."""
+    body = ast.parse(SOURCE.joinpath(*module.split(".")[1:]).with_suffix(".py").read_text("utf-8")).body
+    listed = next(ast.literal_eval(node.value) for node in body if isinstance(node, ast.Assign))
+    for node in body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name in listed:
+            yield node
 
 
 def defined_names() -> Iterator[str]:
@@ -103,6 +117,7 @@ def code_of(path: Path) -> Iterator[str]:
 
 def foreign_names(public: dict[str, list[str]]) -> Iterator[str]:
     """Yield the uses in pages and examples of names that are not public, and code that cannot be read."""
+    public = public | framework_names()
     for pattern in PAGES:
         for path in sorted(ROOT.glob(pattern)):
             for code in code_of(path):
@@ -248,6 +263,9 @@ def snapshot(public: dict[str, list[str]]) -> str:
                 lines.append(f"{full} = {earlier}")
             else:
                 lines.extend(described(full, value))
+    for module in FRAMEWORK_MODULES:
+        for node in framework_definitions(module):
+            lines.extend(described_unimported(f"{module}.{node.name}", node))
     return "\n".join(lines) + "\n"
 
 
@@ -281,6 +299,22 @@ def described(name: str, value: Any) -> Iterator[str]:
         yield f"{name} = {re.sub(r'(?:[a-z_]+[.])+', '', inspect.formatannotation(value))}"
     else:
         yield f"{name}: {type(value).__name__}"
+
+
+def described_unimported(name: str, node: ast.ClassDef | ast.FunctionDef) -> Iterator[str]:
+    """Yield the lines of a public class or function of a module that is not imported, as it is written there."""
+    if isinstance(node, ast.FunctionDef):
+        yield f"{name}({ast.unparse(node.args)}) -> {ast.unparse(node.returns or ast.Constant(None))}"
+        return
+    yield f"class {name}({', '.join(map(ast.unparse, node.bases))})"
+    for member in node.body:
+        match member:
+            case ast.AnnAssign(target=ast.Name(id=field)) if not field.startswith("_"):
+                yield f"    {ast.unparse(member)}"
+            case ast.FunctionDef(name=method) | ast.AsyncFunctionDef(name=method):
+                if method == "__init__" or not method.startswith("_"):
+                    returned = ast.unparse(member.returns or ast.Constant(None))
+                    yield f"    {method}({ast.unparse(member.args)}) -> {returned}"
 
 
 def field_of(field: dataclasses.Field[Any]) -> str:

@@ -24,7 +24,7 @@ import typer
 from pydantic import BaseModel
 
 import toolwire
-from toolwire._surface import PUBLIC_PACKAGES
+from toolwire._surface import FRAMEWORK_MODULES, PUBLIC_PACKAGES
 from toolwire.agent import AgentConfig, Budget, Prices
 from toolwire.agent.summarize import Summarize
 from toolwire.cli.check_command import PROBES
@@ -158,8 +158,9 @@ def _source(path: Path) -> str:
 def _api(package: str) -> str:
     """Return a table of the public names of a package, then the directives that document them."""
     rows, directives = [], []
+    packages = [package] if package in FRAMEWORK_MODULES else PUBLIC_PACKAGES[::-1]
     for name, module in public_names(package).items():
-        documented = next(other for other in reversed(PUBLIC_PACKAGES) if public_names(other).get(name) == module)
+        documented = next(other for other in packages if public_names(other).get(name) == module)
         page = "" if documented == package else f"{documented.rpartition('.')[2]}.md"
         rows.append((f"[`{name}`]({page}#{documented}.{name})", _docstring(module, name)))
         if documented == package:
@@ -169,6 +170,10 @@ def _api(package: str) -> str:
 
 def public_names(package: str) -> dict[str, str]:
     """Return the public names of a package in alphabetical order, each with the module that defines it."""
+    if package in FRAMEWORK_MODULES:  # the framework may not be installed
+        body = ast.parse(_source(PACKAGE.joinpath(*package.split(".")[1:]))).body
+        listed = next(ast.literal_eval(node.value) for node in body if isinstance(node, ast.Assign))
+        return dict.fromkeys(sorted(listed, key=str.lower), package)
     names: list[str] = importlib.import_module(package).__all__
     stub = PACKAGE.joinpath(*package.split(".")[1:], "__init__.pyi")
     tree = ast.parse(stub.read_text("utf-8") if stub.is_file() else "")

@@ -27,6 +27,12 @@ PUBLIC_PACKAGES = (
 )
 """The packages whose `__all__` is public. Where two of them export a name, the later one documents it."""
 
+FRAMEWORK_MODULES = {
+    "toolwire.integrations.langchain": "langchain",
+    "toolwire.integrations.pydantic_ai": "pydantic-ai",
+}
+"""The public modules that need a framework, each with the extra that installs it. Their names are their `__all__`."""
+
 EXTRAS = {
     "aiohttp": "gateway",
     "altair": "eval",

@@ -13,7 +13,7 @@ from tests.integrations.weather_model import ANSWER, WeatherModel, fail, get_wea
 from toolwire.integrations import ToolwireTransport
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the frameworks
-MISSING = "install the extra 'frameworks' to run it"
+MISSING = "needs scripts/test-frameworks"
 CITIES = ["Paris", "Rome"]
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
+
+from toolwire.models import Client
+from toolwire.testing import ScriptedTransport
 
 PIECES = (
     'Let me look. <tool_call>{"name": "get_weather", "argu',
@@ -57,6 +61,41 @@ class WeatherModel:
 
 def fail(messages: Any) -> str:
     raise ValueError("out of memory")
+
+
+def fail_in_the_middle(messages: Any) -> Iterator[str]:
+    yield "It is "
+    raise ValueError("out of memory")
+
+
+def cut_off(messages: Any) -> Iterator[str]:
+    """Answer with a call that ends inside its arguments, as at the maximum number of tokens."""
+    yield '<tool_call>{"name": "get_weather", "arguments": {"city": "Par'
+
+
+class EndlessModel:
+    """A model that writes until it is stopped.
+
+    Attributes:
+        stopped: set when it has been stopped.
+    """
+
+    def __init__(self) -> None:
+        self.stopped = threading.Event()
+
+    async def __call__(self, messages: Any) -> AsyncIterator[str]:
+        try:
+            while True:
+                yield "more "
+                await asyncio.sleep(0)
+        finally:
+            self.stopped.set()
+
+
+def native_model(*answers: Any) -> Client:
+    """Return a client of a server with fields for tools, which gives these answers."""
+    transport = ScriptedTransport("openai_compatible", answers)
+    return Client("openai_compatible", "m", base_url="http://127.0.0.1:9", transport=transport)
 
 
 def json_in_a_fence(messages: list[dict[str, str]]) -> Iterator[str]:

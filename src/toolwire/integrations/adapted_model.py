@@ -1,0 +1,121 @@
+"""The model behind an adapter: a request goes in, and events or a whole response come out, with and without async.
+
+All adapters share it. A framework's messages become a request in one of two ways: as the body of a request in the shape
+of Chat Completions, which most frameworks can write, or as messages of Toolwire.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+
+from toolwire.errors import ProviderError
+from toolwire.events import ArgumentsDelta, CallEnd, Event, ProblemFound, collect
+from toolwire.gateway.answer_faults import FaultWatch
+from toolwire.gateway.fenced_output import FencedOutput
+from toolwire.gateway.text_prompts import describe_request
+from toolwire.integrations.model_argument import AnyModel, backend_of
+from toolwire.messages import ParsedResponse
+from toolwire.models.backends import StreamOptions
+from toolwire.providers.api_registry import get_api
+from toolwire.providers.request import ChatRequest
+from toolwire.runtime.blocking import iterate_blocking, run_blocking
+
+INCOMPLETE = '"]"] (the call is incomplete)'
+"""Text after the arguments of an incomplete call: they are not JSON then, not even for a reader that completes JSON.
+
+Inside a string, the first quotation mark ends it; outside of one, it begins one. Either way a bracket follows that
+nothing has opened.
+"""
+
+
+def closed_calls(events: Iterable[Event]) -> Iterator[Event]:
+    """Yield events with arguments of incomplete calls that cannot be read as JSON, so that no framework runs them."""
+    for event in events:
+        match event:
+            case CallEnd(index, _, complete=False):
+                yield ArgumentsDelta(index, INCOMPLETE)
+            case _:
+                pass
+        yield event
+
+
+class AdaptedModel:
+    """A model, as an adapter asks it.
+
+    Args:
+        model: the model.
+        format: the wire format that it is asked to write; "" if it knows its own, or has fields for tools.
+
+    Attributes:
+        name: the model's name; "toolwire" if it has none.
+        is_text: whether the model reads and writes text alone.
+
+    Raises:
+        ConfigurationError, KeyError, TypeError: see `ToolwireTransport`.
+    """
+
+    def __init__(self, model: AnyModel, format: str = "") -> None:
+        self._backend = backend_of(model, format)
+        self.name = self._backend.model or "toolwire"
+        self.is_text = bool(self._backend.format)
+
+    async def stream(self, request: ChatRequest) -> AsyncGenerator[Event]:
+        """Yield the events of an answer as they arrive, `Finish` last; closing the generator stops the model.
+
+        For a model of text, the tools and the schema of the output are part of the prompt, and the code fence around an
+        output is removed. Arguments of incomplete calls end with `INCOMPLETE`.
+
+        Raises:
+            ProviderError: the model cannot be reached or refuses, or its answer broke off.
+            DefinitionError, RenderError: a tool or a message cannot be written for the model.
+        """
+        fenced = FencedOutput() if self.is_text and request.output is not None else None
+        if self.is_text:
+            request = describe_request(request, self._backend.format)
+        # Without a seed of its own, the same call in two answers would have the same id.
+        options = StreamOptions(id_seed=uuid.uuid4().hex)
+        watch = FaultWatch(shows_truncated_calls=True)
+        async with aclosing(self._backend.stream(request, options)) as events:
+            async for event in events:
+                if isinstance(event, ProblemFound) and event.problem.kind == "provider_error":
+                    raise ProviderError(event.problem.message, status=event.problem.status)
+                if (fault := watch.fault_in([event])) is not None:
+                    raise ProviderError(fault.message, status=fault.status)
+                certain = [event] if fenced is None else fenced.without_fence([event])
+                for written in closed_calls(certain):
+                    yield written
+
+    async def ask(self, request: ChatRequest) -> ParsedResponse:
+        """Return a whole answer; see `stream`."""
+        async with aclosing(self.stream(request)) as events:
+            return collect([event async for event in events])
+
+    def stream_blocking(self, request: ChatRequest) -> Generator[Event]:
+        """Yield the events of an answer in a program without async; see `stream`."""
+        return iterate_blocking(partial(self.stream, request))
+
+    def ask_blocking(self, request: ChatRequest) -> ParsedResponse:
+        """Return a whole answer in a program without async; see `stream`."""
+        return run_blocking(partial(self.ask, request))
+
+
+def chat_request(messages: Iterable[Mapping[str, Any]], *, tools: Iterable[Any] = (), **members: Any) -> ChatRequest:
+    """Return the request of a conversation in the shape of Chat Completions.
+
+    Args:
+        messages: the messages, as dicts.
+        tools: the tools, as dicts with `type` and `function`.
+        members: other members of the body, such as `temperature`; None leaves one out.
+
+    Raises:
+        DefinitionError: a message, a tool or a member is not one of Chat Completions.
+    """
+    body = {name: value for name, value in members.items() if value is not None}
+    body["messages"] = [dict(message) for message in messages]
+    if tools := list(tools):
+        body["tools"] = tools
+    return get_api("openai_chat").decode_request(body)

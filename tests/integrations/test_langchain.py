@@ -1,0 +1,212 @@
+"""LangChain with `ChatToolwire` and `ToolCallOutputParser`: calls, streams, structured output, errors, cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from tests.integrations.weather_model import (
+    ANSWER,
+    PIECES,
+    EndlessModel,
+    WeatherModel,
+    cut_off,
+    fail,
+    fail_in_the_middle,
+    get_weather,
+    json_in_a_fence,
+    native_model,
+)
+
+from toolwire import DefinitionError, MissingExtra, ParsedResponse, ProviderError, ToolCall
+
+adapter = pytest.importorskip(
+    "toolwire.integrations.langchain", reason="needs scripts/test-frameworks", exc_type=MissingExtra
+)
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the framework
+
+CITIES = [{"city": "Paris"}, {"city": "Rome"}]
+CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>'
+
+
+class City(BaseModel):
+    city: str
+    population: int
+
+
+def chat(model: Any, format: str = "hermes", **settings: Any) -> Any:
+    return adapter.ChatToolwire(model=model, format=format, settings=settings)
+
+
+def test_an_agent_runs_parallel_calls() -> None:
+    agents = pytest.importorskip("langchain.agents", reason="needs scripts/test-frameworks")
+    model = WeatherModel()
+    messages = agents.create_agent(chat(model), [get_weather]).invoke({"messages": "Weather?"})["messages"]
+    assert [message.content for message in messages[2:4]] == ["rain in Paris", "rain in Rome"]
+    assert messages[-1].content == ANSWER
+    assert messages[-1].usage_metadata["input_tokens"] > 0 and messages[-1].usage_metadata["output_tokens"] > 0
+    assert [prompt["role"] for prompt in model.prompts[-1]] == ["system", "user", "assistant", "user"]
+    assert '"get_weather"' in model.prompts[0][0]["content"]
+
+
+def test_whole_answers_have_calls_with_ids_of_their_own() -> None:
+    model = chat(WeatherModel()).bind_tools([get_weather])
+    first, second = model.invoke("Weather?"), asyncio.run(model.ainvoke("Weather?"))
+    for message in (first, second):
+        assert [call["args"] for call in message.tool_calls] == CITIES and message.content.strip() == "Let me look."
+        assert message.response_metadata["finish_reason"] == "tool_calls"
+    ids = [call["id"] for message in (first, second) for call in message.tool_calls]
+    assert len(set(ids)) == 4
+
+
+def test_a_stream_names_a_call_before_its_arguments_are_written() -> None:
+    model = WeatherModel(waits=True)
+    whole: Any = None
+    for chunk in chat(model).bind_tools([get_weather]).stream("Weather?"):
+        whole = chunk if whole is None else whole + chunk
+        if any(call["name"] for call in chunk.tool_call_chunks):
+            model.named.set()
+    assert [call["args"] for call in whole.tool_calls] == CITIES and not whole.invalid_tool_calls
+    assert whole.usage_metadata["output_tokens"] > 0 and whole.response_metadata["finish_reason"] == "tool_calls"
+
+
+def test_an_asynchronous_stream_does_too() -> None:
+    async def ask() -> None:
+        model = WeatherModel(waits=True)
+        whole: Any = None
+        async for chunk in chat(model).bind_tools([get_weather]).astream("Weather?"):
+            whole = chunk if whole is None else whole + chunk
+            if any(call["name"] for call in chunk.tool_call_chunks):
+                model.named.set()
+        assert [call["args"] for call in whole.tool_calls] == CITIES
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "stream"])
+def test_a_call_that_is_cut_off_is_invalid(streams: bool) -> None:
+    """LangChain completes JSON in streams, so the call would run for the city of Par."""
+    model = chat(cut_off).bind_tools([get_weather])
+    message: Any = None
+    for chunk in model.stream("Weather?") if streams else [model.invoke("Weather?")]:
+        message = chunk if message is None else message + chunk
+    assert message.tool_calls == []
+    (broken,) = message.invalid_tool_calls
+    assert broken["name"] == "get_weather" and '{"city": "Par' in broken["args"]
+    assert len(message.response_metadata["problems"]) == 1
+
+
+@pytest.mark.parametrize("schema", [City, City.model_json_schema()], ids=["class", "schema"])
+def test_structured_output_is_json_in_the_text(schema: Any) -> None:
+    output = chat(json_in_a_fence).with_structured_output(schema).invoke("The largest city of France?")
+    assert output == (City(city="Paris", population=2_100_000) if schema is City else output)
+    assert dict(output) == {"city": "Paris", "population": 2_100_000}
+
+
+def test_structured_output_can_be_a_call_or_come_with_the_message() -> None:
+    def call(messages: Any) -> str:
+        return '<tool_call>{"name": "City", "arguments": {"city": "Paris", "population": 5}}</tool_call>'
+
+    by_call = chat(call).with_structured_output(City, method="function_calling")
+    assert by_call.invoke("The largest city?") == City(city="Paris", population=5)
+    raw = chat(json_in_a_fence).with_structured_output(City, include_raw=True).invoke("The largest city?")
+    assert raw["parsed"] == City(city="Paris", population=2_100_000) and "Paris" in raw["raw"].content
+    failed = chat(lambda messages: "No.").with_structured_output(City, include_raw=True).invoke("The largest city?")
+    assert failed["parsed"] is None and failed["parsing_error"] is not None
+
+
+def test_the_choice_of_a_tool_reaches_the_model() -> None:
+    def tools_in(model: WeatherModel) -> str:
+        return model.prompts[-1][0]["content"]
+
+    def get_time(city: str) -> str:
+        """Return the time."""
+        return "noon"
+
+    model = WeatherModel()
+    for choice in ("any", "get_time", True):
+        chat(model).bind_tools([get_weather, get_time], tool_choice=choice).invoke("Weather?")
+        assert "You must call one of these tools" in tools_in(model)
+        assert ("get_weather" in tools_in(model)) == (choice != "get_time")
+
+
+def test_settings_reach_the_model() -> None:
+    seen = []
+
+    def model(messages: Any, temperature: float = 1.0, stop: Any = ()) -> str:
+        seen.append((temperature, tuple(stop)))
+        return "Hello"
+
+    chat(model, temperature=0.5).invoke("Hello", stop=["x"])
+    chat(model, temperature=0.5).bind(temperature=0.2).invoke("Hello")
+    assert seen == [(0.5, ("x",)), (0.2, ())]
+
+
+def test_errors_of_the_model_are_raised() -> None:
+    with pytest.raises(ProviderError, match="out of memory"):
+        chat(fail).invoke("Weather?")
+    chunks = chat(fail_in_the_middle).stream("Weather?")
+    assert next(chunks).content == "It is "
+    with pytest.raises(ProviderError, match="out of memory"):
+        list(chunks)
+
+
+def test_closing_a_stream_stops_the_model() -> None:
+    model = EndlessModel()
+    chunks = chat(model).stream("Weather?")
+    assert next(chunks).content == "more "
+    chunks.close()
+    assert model.stopped.wait(60)
+
+
+def test_cancelling_stops_the_model() -> None:
+    async def ask() -> None:
+        model = EndlessModel()
+        async with aclosing(chat(model).astream("Weather?")) as chunks:
+            await anext(chunks)
+        assert model.stopped.wait(60)
+        model = EndlessModel()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(chat(model).ainvoke("Weather?"), 0.1)
+        assert model.stopped.wait(60)
+
+    asyncio.run(ask())
+
+
+def test_a_server_is_a_model_too() -> None:
+    call = ToolCall("get_weather", {"city": "Oslo"}, id="call_1")
+    server = native_model(ParsedResponse(tool_calls=(call,)), ParsedResponse(PIECES[0] + "".join(PIECES[1:])))
+    model = chat(server, "").bind_tools([get_weather])
+    (called,) = model.invoke("Weather?").tool_calls
+    assert (called["name"], called["args"], called["id"]) == ("get_weather", {"city": "Oslo"}, "call_1")
+
+
+# -- the parser ------------------------------------------------------------------------------------------------------
+
+
+def parser(**options: Any) -> Any:
+    return adapter.ToolCallOutputParser(tools=[get_weather], **options)
+
+
+def test_a_parser_reads_calls_in_the_text_of_any_model() -> None:
+    models = pytest.importorskip("langchain_core.language_models", reason="needs scripts/test-frameworks")
+    fake = models.FakeListChatModel(responses=[f"Let me look. {CALL}"])
+    message = (fake | parser()).invoke("Weather?")
+    assert message.content.strip() == "Let me look."
+    assert [(call["name"], call["args"]) for call in message.tool_calls] == [("get_weather", CITIES[0])]
+    whole: Any = None
+    for chunk in (fake | parser(format="hermes")).stream("Weather?"):  # one letter at a time
+        whole = chunk if whole is None else whole + chunk
+    assert [call["args"] for call in whole.tool_calls] == [CITIES[0]]
+    cut = (models.FakeListChatModel(responses=[CALL[:60]]) | parser(format="hermes")).invoke("Weather?")
+    assert cut.tool_calls == [] and len(cut.invalid_tool_calls) == 1
+
+
+def test_a_parser_describes_its_tools_for_the_prompt() -> None:
+    text = parser(format="hermes").get_format_instructions()
+    assert '"get_weather"' in text and "<tool_call>" in text
+    with pytest.raises(DefinitionError, match='format="hermes"'):
+        parser().get_format_instructions()
