@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, M
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from toolwire._surface import needs_extra
@@ -225,7 +226,7 @@ def _request(
             parts = tuple(part for written in message.parts for part in _answered(written))
             converted += [Message("assistant", parts)] if parts else []
         else:
-            converted += [asked for part in message.parts for asked in _asked(part)]
+            converted += chain.from_iterable(map(_asked, message.parts))
     system = [message for message in converted if message.role == "system"]
     system += [Message("system", text) for text in instructions]
     rest = [message for message in converted if message.role != "system"]
