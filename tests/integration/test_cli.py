@@ -214,6 +214,13 @@ def test_a_grammar_is_rendered_with_what_it_cannot_express(tmp_path: Path) -> No
     assert done.stdout.startswith("root ::= ")
     assert "<tool_call>" in done.stdout
     assert "move: /properties/steps/multipleOf has no effect" in done.stderr
+    same = toolwire_cli(
+        "render", "grammar", "--tools", str(path), "-f", "hermes", "--syntax", "gbnf", "--tool-choice", "required"
+    )
+    assert same.stdout == done.stdout
+    assert "are in one file" in fails(2, "render", "grammar", str(path), "--tools", str(path), "-f", "hermes")
+    assert "name the JSON file with the tools" in fails(2, "render", "grammar", "-f", "hermes")
+    assert "name the JSON file with the calls" in fails(2, "render", "calls", "-f", "hermes")
     assert "are for render grammar" in fails(2, "render", "definitions", str(path), "-f", "hermes", "--syntax", "gbnf")
     assert "a tool's name (move), not 'other'" in fails(
         2, "render", "grammar", str(path), "-f", "hermes", "--tool-choice", "other"

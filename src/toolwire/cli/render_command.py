@@ -50,9 +50,14 @@ def render(
     subject: Annotated[
         Subject, typer.Argument(help="The content of the file; grammar: write one for the definitions in it.")
     ],
-    file: Annotated[str, typer.Argument(help="A JSON file; - is standard input.")],
     format: Annotated[str, typer.Option("--format", "-f", help="Wire format; `toolwire formats` lists them.")],
-    tools: Annotated[str | None, typer.Option(help="A JSON file with the definitions of the called tools.")] = None,
+    file: Annotated[str | None, typer.Argument(help="A JSON file; - is standard input.")] = None,
+    tools: Annotated[
+        str | None,
+        typer.Option(
+            help="A JSON file with the definitions of the called tools; for a grammar, the same as the argument."
+        ),
+    ] = None,
     syntax: Annotated[SyntaxOption | None, typer.Option(help="The language of a grammar; lark by default.")] = None,
     tool_choice: Annotated[
         str | None, typer.Option(help="auto, required, none or a tool's name, for a grammar; auto by default.")
@@ -61,6 +66,12 @@ def render(
     """Write definitions, calls or results as a model expects them, or the grammar of its calls."""
     if subject is not Subject.GRAMMAR and (syntax is not None or tool_choice is not None):
         raise CliError("--syntax and --tool-choice are for render grammar")
+    if subject is Subject.GRAMMAR:
+        if file is not None and tools is not None:
+            raise CliError(f"the tools of a grammar are in one file, and not in {file} and {tools}")
+        file = file or tools
+    if file is None:
+        raise CliError(f"name the JSON file with the {'tools' if subject is Subject.GRAMMAR else subject.value}")
     toolwire.get_format(format)
     match subject:
         case Subject.DEFINITIONS:

@@ -112,6 +112,37 @@ def choice(options: Iterable[Expression]) -> Expression:
     return flat[0] if len(flat) == 1 else Either(tuple(flat))
 
 
+def factored(options: Iterable[Expression]) -> Expression:
+    """Return the choice between expressions in which those that begin alike share their beginning.
+
+    An engine follows all alternatives at once: it takes few of those that differ in a late character, such as the calls
+    of 1,000 tools, but any number of them as a tree.
+    """
+    groups: dict[Expression | str, list[tuple[Expression, ...]]] = {}
+    for option in options:
+        parts = option.parts if isinstance(option, Chain) else (option,)
+        if option != NOTHING:
+            head = parts[0] if parts else EMPTY
+            groups.setdefault(head.text[0] if isinstance(head, Fixed) else head, []).append(parts)
+    return choice(_with_common_head(group) for group in groups.values())
+
+
+def _with_common_head(group: list[tuple[Expression, ...]]) -> Expression:
+    """Return the choice between chains whose first parts are equal, or literals that begin alike."""
+    if len(group) == 1:
+        return sequence(*group[0])
+    head = group[0][0]
+    texts = [parts[0].text for parts in group if isinstance(parts[0], Fixed)]
+    if texts:
+        low, high = min(texts), max(texts)  # what these two share, all texts between them share
+        shared = low[
+            : next((at for at, pair in enumerate(zip(low, high, strict=False)) if len(set(pair)) > 1), len(low))
+        ]
+        rests = [sequence(literal(text[len(shared) :]), *parts[1:]) for text, parts in zip(texts, group, strict=True)]
+        return sequence(literal(shared), factored(rests))
+    return sequence(head, factored(sequence(*parts[1:]) for parts in group))
+
+
 def repeat(part: Expression, least: int = 0, most: int | None = None) -> Expression:
     """Return an expression several times; `most` of None is any number."""
     if part == EMPTY or most == 0:

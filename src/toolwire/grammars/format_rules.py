@@ -17,6 +17,7 @@ from toolwire.grammars.algebra import (
     chars_except,
     choice,
     escape,
+    factored,
     free_space,
     literal,
     optional,
@@ -113,8 +114,16 @@ class FormatRules:
         parallel: a message may contain several calls.
     """
 
-    def __init__(self, wire: WireFormat, tools: Iterable[ToolDefinition], *, parallel: bool = True) -> None:
+    def __init__(
+        self, wire: WireFormat, tools: Iterable[ToolDefinition], *, parallel: bool = True, whole_names: bool = False
+    ) -> None:
         """Read the tools' schemas.
+
+        Args:
+            wire: the format.
+            tools: the tools that may be called.
+            parallel: a message may contain several calls.
+            whole_names: each name is one literal, so that a lexer can tell it from text that begins alike.
 
         Raises:
             DefinitionError: the schema of a tool admits no arguments.
@@ -122,6 +131,7 @@ class FormatRules:
         self.rules = Rules()
         self.wire = wire
         self.parallel = parallel
+        self._choice = choice if whole_names else factored
         self.tools = [self._read(tool, at) for at, tool in enumerate(tools)]
         self._markup = _markup(wire)
 
@@ -143,7 +153,7 @@ class FormatRules:
         nodes = self.wire.blocks[0]
         # The header names the tool, so everything behind it depends on the tool.
         if any(isinstance(node, Header) for node in nodes):
-            block = choice(self._sequence(nodes, tool) for tool in self.tools)
+            block = self._choice(self._sequence(nodes, tool) for tool in self.tools)
         else:
             block = self._sequence(nodes, None)
         block = self.rules.share(block)
@@ -182,7 +192,9 @@ class FormatRules:
             case AnyOrder(groups):
                 return sequence(*(self._sequence(group, tool) for group in groups))
             case Call(nodes):
-                return choice(self._call(nodes, each) for each in ([tool] if tool else self.tools))
+                return self.rules.share(
+                    self._choice(self._sequence(nodes, each) for each in ([tool] if tool else self.tools))
+                )
             case JsonCall():
                 return self._json_calls(node, [tool] if tool else self.tools)
             case PyCalls():
@@ -191,9 +203,6 @@ class FormatRules:
                 if tool is None:
                     raise DefinitionError(f"the format {self.wire.name!r} has a part of a call outside calls")
                 return self._part(node, tool)
-
-    def _call(self, nodes: tuple[Node, ...], tool: GrammarTool) -> Expression:
-        return self.rules.share(self._sequence(nodes, tool))
 
     def _part(self, node: Node, tool: GrammarTool) -> Expression:
         """Return the expression of one part of a call."""
@@ -266,7 +275,7 @@ class FormatRules:
     # Calls that are JSON or Python
 
     def _json_calls(self, node: JsonCall, tools: Sequence[GrammarTool]) -> Expression:
-        call = self.rules.share(choice(self._json_call(node, tool) for tool in tools))
+        call = self.rules.share(self._choice(self._json_call(node, tool) for tool in tools))
         comma = sequence(Fixed(","), JSON.space)
         more = sequence(comma, call)
         several = repeat(more) if self.parallel else EMPTY
@@ -302,7 +311,9 @@ class FormatRules:
 
     def _python_calls(self, node: PyCalls) -> Expression:
         call = self.rules.share(
-            choice(sequence(literal(tool.name), self._keywords(tool)) for tool in self.tools if _is_dotted(tool.name))
+            self._choice(
+                sequence(literal(tool.name), self._keywords(tool)) for tool in self.tools if _is_dotted(tool.name)
+            )
         )
         between = sequence(Fixed(","), PYTHON.space) if node.open else Lexeme(Fixed("\n"))
         several = repeat(sequence(between, call)) if self.parallel else EMPTY

@@ -95,7 +95,7 @@ def grammar(
         case "json_schema":
             if mode != "required" or message.reasoning != EMPTY:
                 raise DefinitionError(
-                    "a JSON Schema has no place for text: it needs a tool choice that requires a call"
+                    "a JSON Schema has no place for text: it needs the tool choice required, or the name of a tool"
                 )
             text = write_schema(reading)
         case _:

@@ -126,12 +126,13 @@ def message_rules(
     """
     if not wire.blocks:
         raise DefinitionError(f"the format {wire.name!r} has no calls, so it has no grammar")
-    reading = FormatRules(wire, tools, parallel=parallel)
+    opener = _opener(wire, tools)
+    # Where names open calls, text may begin as one of them does.
+    reading = FormatRules(wire, tools, parallel=parallel, whole_names=opener is not None and bool(opener.names))
     offered = bool(tools) and choice_of != "none"
     calls = reading.calls() if offered else NOTHING
     if offered and calls == NOTHING:
         raise DefinitionError(f"the format {wire.name!r} cannot write a call of any of these tools")
-    opener = _opener(wire, tools)
     markers = dict.fromkeys(marker for block in wire.blocks for marker in sorted(_block_marker(block)))
     inside = tuple(mark for mark in markers if opener is not None and mark in opener.marker and mark != opener.marker)
     banned = tuple(mark for mark in markers if mark not in inside and (opener is None or mark != opener.marker))

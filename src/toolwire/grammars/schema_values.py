@@ -31,7 +31,7 @@ from toolwire.schema.kinds import TYPE_NAMES
 from toolwire.schema.pointer import json_pointer, resolve
 from toolwire.text.json_text import equal_json, json_text
 
-NO_VALUE = "no value fits this schema, so a grammar can offer nothing"
+NO_VALUE = "no value fits this schema, so a grammar can offer nothing; correct it there, or leave the tool out"
 """The error of a contradictory schema."""
 MAX_COMBINATIONS = 200
 """Maximum number of combinations of alternatives at one place of a schema; further alternatives have no effect."""

@@ -52,22 +52,31 @@ def open_matcher(text: str) -> Any:
     """Return llguidance's matcher of a grammar in its dialect of Lark; its tokens are bytes.
 
     Raises:
-        DefinitionError: llguidance refuses the grammar; the message is its own.
+        DefinitionError: llguidance cannot read the grammar; the message contains its own.
         MissingExtra: llguidance is not installed.
     """
     with needs_extra("The check of a text against a grammar"):
         import llguidance  # here, because the library is large and few programs need it
     matcher = llguidance.LLMatcher(_tokenizer(llguidance), llguidance.LLMatcher.grammar_from_lark(text))
-    if matcher.is_error():
-        raise DefinitionError(f"llguidance refuses the grammar: {matcher.get_error()}")
+    _check(matcher)
     return matcher
+
+
+def _check(matcher: Any) -> None:
+    """Raise DefinitionError if llguidance has given up; from there on it would refuse every text."""
+    if matcher.is_error():
+        # A panic is reported with many lines of its place in the library.
+        reason = matcher.get_error().partition("\n")[0]
+        raise DefinitionError(
+            f"llguidance cannot read the grammar: {reason[:200]}. Its size is limited: offer fewer tools"
+        )
 
 
 def match_text(grammar: Grammar, text: str) -> TextMatch:
     """Return how far a grammar allows a text.
 
     Raises:
-        DefinitionError: the grammar is not in the syntax `lark`, or llguidance refuses it.
+        DefinitionError: the grammar is not in the syntax `lark`, or llguidance cannot read it.
         MissingExtra: llguidance is not installed.
     """
     if grammar.syntax != "lark":
@@ -75,6 +84,7 @@ def match_text(grammar: Grammar, text: str) -> TextMatch:
     matcher = open_matcher(grammar.text)
     encoded = text.encode("utf-8", "replace")
     consumed = matcher.try_consume_tokens(list(encoded))
+    _check(matcher)
     allowed = len(encoded[:consumed].decode(errors="ignore"))
     # A character of several bytes may be refused behind its first one; what may follow is asked before it.
     matcher.rollback(consumed - len(text[:allowed].encode("utf-8", "replace")))

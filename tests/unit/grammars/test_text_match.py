@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire import ToolDefinition, grammar
+from toolwire import Grammar, ToolCall, ToolDefinition, grammar, render_calls
 from toolwire.errors import DefinitionError
 from toolwire.grammars.text_match import TextMatch, match_text
 
@@ -50,6 +50,27 @@ def test_a_character_of_several_bytes_is_allowed_or_not_as_a_whole() -> None:
     # "ö" begins with the same byte as "ä".
     result = match_text(grammar([tool], format="hermes", tool_choice="required"), head + "ö")
     assert result == TextMatch(len(head), False, "", True)
+
+
+def test_a_grammar_that_is_too_large_is_an_error_and_not_a_refused_text() -> None:
+    deep = [f'r{number}: "a{number}" (r0? r1? "b{number}")? "c{number}"? "d"? "e"?' for number in range(7000)]
+    wide = [f'r{number}: "a" "b"' for number in range(2500)]
+    for rules, between in ((deep, " "), (wide, " | ")):
+        start = between.join(f"r{number}" for number in range(len(rules)))
+        with pytest.raises(DefinitionError, match=r"cannot read the grammar: .*offer fewer tools") as caught:
+            match_text(Grammar("\n".join([f"start: {start}", *rules, ""]), "lark"), "ab")
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("format", ["hermes", "forge_xml"])
+def test_a_grammar_of_1000_tools_is_read(format: str) -> None:
+    tools = [ToolDefinition(f"tool_{number}", parameters=SCHEMA) for number in range(1000)]
+    written = grammar(tools, format=format)
+    for name in ("tool_0", "tool_77", "tool_999"):
+        text = render_calls([ToolCall(name, {"city": "Paris", "days": 3})], format=format, tools=tools)
+        assert match_text(written, text).complete
+    unknown = render_calls([ToolCall("tool_1000", {"city": "Paris"})], format=format)
+    assert not match_text(written, unknown).complete
 
 
 def test_other_grammars_are_refused() -> None:
