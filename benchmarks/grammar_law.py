@@ -11,7 +11,7 @@ Columns, each as "right of all":
     accepted    rendered calls with their arguments in the schema's order
     rejected    damaged calls: cut anywhere, another tool, another type, a misspelt key, text around them, one character
                 missing. A damage counts if the parser does not read the text as complete calls that are valid. Under
-                auto, text in which the parser finds no call, or that precedes valid calls, does not count
+                auto, text without a call of a known tool, or with text before valid calls, does not count
     read        random walks over the characters that the engine allows, under `required` and up to a permitted end,
                 which the parser reads as complete calls that are valid, without repairs or problems
 
@@ -69,10 +69,10 @@ def is_clean(wire: WireFormat, text: str, *, prose: bool = False) -> bool:
     Args:
         wire: the format.
         text: the text.
-        prose: text may come before the calls, and there may be no call at all.
+        prose: text may come before the calls, and there may be no call of a known tool at all.
     """
     read = toolwire.parse(text, format=wire, tools=TOOLS)
-    if prose and not read.tool_calls and not read.incomplete:
+    if prose and not read.incomplete and all(call.name not in KNOWN for call in read.tool_calls):
         return True
     return (
         bool(read.tool_calls)

@@ -12,10 +12,9 @@ from toolwire.text.json_text import json_text
 
 
 def write_structural_tag(message: MessageRules) -> str:
-    """Return the grammar of a message as JSON.
-
-    Text that only begins as a call, where the end of the prompt is part of that beginning, is not excluded.
-    """
+    """Return the grammar of a message as JSON."""
+    if _is_begun(message):
+        return json_text({"type": "structural_tag", "format": _grammar(message.root, message.rules)})
     content = _content(message)
     if message.reasoning != EMPTY:
         content = {"type": "sequence", "elements": [_grammar(message.reasoning, message.rules), content]}
@@ -24,7 +23,14 @@ def write_structural_tag(message: MessageRules) -> str:
 
 def excludes_markers(message: MessageRules) -> bool:
     """Return whether the engine itself looks for the markers that text cannot contain, and not an expression."""
-    return (message.opener is not None or message.calls == NOTHING) and not message.closed_start
+    has_marker = message.opener is not None or message.calls == NOTHING
+    return has_marker and not message.closed_start and not _is_begun(message)
+
+
+def _is_begun(message: MessageRules) -> bool:
+    """Return whether the prompt may have begun a call, so that an engine cannot look for its marker."""
+    rest = message.primed and without_prefix(message.calls, message.primed, message.rules) != NOTHING
+    return message.prose and bool(rest)
 
 
 def _content(message: MessageRules) -> dict[str, Any]:
@@ -43,16 +49,13 @@ def _content(message: MessageRules) -> dict[str, Any]:
         {"type": "tag", "begin": opener, "content": _grammar(rest, message.rules), "end": ""}
         for opener, rest in openers.items()
     ]
-    text = {
+    return {
         "type": "triggered_tags",
         "triggers": list(openers),
         "tags": tags,
         "stop_after_first": True,
         "excludes": list(message.banned),
     }
-    if message.primed and without_prefix(message.calls, message.primed, message.rules) != NOTHING:
-        return {"type": "or", "elements": [_grammar(calls, message.rules), text]}
-    return text
 
 
 def _grammar(part: Expression, rules: Mapping[str, Expression]) -> dict[str, Any]:

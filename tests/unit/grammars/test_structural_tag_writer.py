@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from tests.property.grammar_engines import engine
+
+from toolwire import ToolCall, render_calls
 from toolwire.grammars.message_grammar import grammar
 from toolwire.tools import ToolDefinition
 
@@ -55,3 +58,15 @@ def test_reasoning_comes_first() -> None:
     content = tag("hermes", "auto", reasoning="allowed")
     assert content["type"] == "sequence"
     assert [each["type"] for each in content["elements"]] == ["grammar", "triggered_tags"]
+
+
+def test_a_call_that_the_prompt_has_begun_is_not_taken_for_text() -> None:
+    """The prompt of Beam ends inside the opener, which an engine would therefore not see."""
+    content = tag("beam", "auto")
+    assert content["type"] == "grammar"
+    real = engine("llama.cpp")
+    call = render_calls([ToolCall("ping", {})], format="beam", tools=[PING]).removeprefix("<|start|>assistant")
+    assert call.startswith(" to=ping<|channel|>")
+    assert real.match(content["grammar"], call, "gbnf").complete
+    assert real.match(content["grammar"], " Hello.", "gbnf").complete
+    assert not real.match(content["grammar"], call[:20], "gbnf").complete

@@ -73,6 +73,13 @@ def test_a_grammar_of_1000_tools_is_read(format: str) -> None:
     assert not match_text(written, unknown).complete
 
 
+@pytest.mark.parametrize("format", ["pythonic", "react", "functionary_v3_1"])
+def test_names_that_begin_alike_are_told_from_text(format: str) -> None:
+    tools = [ToolDefinition(f"tool_{number}", parameters=SCHEMA) for number in range(3)]
+    text = render_calls([ToolCall("tool_1", {"city": "Paris"})], format=format, tools=tools)
+    assert match_text(grammar(tools, format=format), text).complete
+
+
 def test_other_grammars_are_refused() -> None:
     tools = [ToolDefinition("get_weather", parameters=SCHEMA)]
     with pytest.raises(DefinitionError, match="syntax lark, not gbnf"):
