@@ -3,13 +3,15 @@
     python benchmarks/grammar.py                    # build times; a minute
     python benchmarks/grammar.py --json             # the same for a program
     python benchmarks/grammar.py --check            # exit status 1 if a target is missed
-    python benchmarks/grammar.py --mask 0.5b        # a mask of each token, with a local model's vocabulary
+    python -m benchmarks.grammar --mask 0.5b        # a mask of each token, with a local model's vocabulary
 
 Columns, lower is better, each with its target in the last lines:
 
     3, 10, 100, 300   milliseconds of processor time to build the grammar of a message, for so many tools
     growth            time for 300 tools in times of that for 100; 3 is linear
-    mean, worst       milliseconds to compute the mask of one token (llguidance)
+    mean, worst       milliseconds of processor time to compute the mask of one token by llguidance
+    xg .., loading    the same by xgrammar, with structural tags, and milliseconds to load the grammar; xgrammar takes
+                      part if `xgrammar`, `apache-tvm-ffi` and `numpy` are installed, without dependencies, on the path
 
 The tools differ in their names alone, and have five parameters each. The least of several builds counts, in which
 nothing is stored but what each process computes once per format.
@@ -22,8 +24,9 @@ import json
 import statistics
 import struct
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from time import perf_counter, process_time
+from time import process_time
 from typing import Any, BinaryIO
 
 import toolwire
@@ -32,7 +35,7 @@ from toolwire.tools import ToolDefinition
 from toolwire.wire.formats import FORMATS
 
 COUNTS = (3, 10, 100, 300)
-TARGETS = {"3": 5.0, "100": 100.0, "growth": 4.0, "mean": 2.0}
+TARGETS = {"3": 5.0, "100": 100.0, "growth": 4.0, "mean": 2.0, "xg mean": 2.0}
 PARAMETERS: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -128,8 +131,15 @@ def read_metadata(file: BinaryIO) -> dict[str, Any]:
     return {value(8): value(number("I")) for _ in range(number("Q"))}
 
 
-def masks(format: str, tokenizer: Any, vocabulary: Vocabulary) -> dict[str, float]:
-    """Return the columns of masks: text and then a call, token by token, under `auto`."""
+def masks(format: str, tokenizer: Any, vocabulary: Vocabulary, xgrammar: tuple[Any, Any] | None) -> dict[str, float]:
+    """Return the columns of masks: text and then a call, token by token, under `auto`.
+
+    Args:
+        format: the name of the format.
+        tokenizer: llguidance's tokenizer.
+        vocabulary: the tokens.
+        xgrammar: the engine xgrammar and its compiler for the vocabulary; None without it.
+    """
     import llguidance
 
     definitions = tools(3)
@@ -140,14 +150,44 @@ def masks(format: str, tokenizer: Any, vocabulary: Vocabulary) -> dict[str, floa
         written = f"Let me look at that.\n{written}"
     grammar = llguidance.LLMatcher.grammar_from_lark(toolwire.grammar(definitions, format=format).text)
     matcher = llguidance.LLMatcher(tokenizer, grammar)
+    tokens = vocabulary(written)
+    times = mask_times(matcher.compute_bitmask, matcher.consume_token, tokens)
+    columns = {"tokens": len(tokens), "mean": statistics.mean(times), "worst": max(times)}
+    if xgrammar is not None:
+        import numpy
+
+        (real, compiler), mask = xgrammar, numpy.zeros((1, -(-len(vocabulary.tokens) // 32)), dtype=numpy.int32)
+        tag = toolwire.grammar(definitions, format=format, syntax="structural_tag").text
+        start = process_time()
+        other = real.matcher(compiler, tag, "structural_tag")
+        loading = 1000 * (process_time() - start)
+        times = mask_times(lambda: other.fill_next_token_bitmask(mask), other.accept_token, tokens)
+        columns |= {"xg mean": statistics.mean(times), "xg worst": max(times), "loading": loading}
+    return columns
+
+
+def mask_times(compute: Callable[[], Any], take: Callable[[int], bool], tokens: list[int]) -> list[float]:
+    """Return the milliseconds that the mask before each token takes."""
     times: list[float] = []
-    for token in vocabulary(written):
-        start = perf_counter()
-        matcher.compute_bitmask()
-        times.append(1000 * (perf_counter() - start))
-        if not matcher.consume_token(token):
-            raise SystemExit(f"{format}: the grammar refuses a rendered call: {written!r}")
-    return {"mean": statistics.mean(times), "worst": max(times), "tokens": len(times)}
+    for token in tokens:
+        start = process_time()
+        compute()
+        times.append(1000 * (process_time() - start))
+        if not take(token):
+            raise SystemExit(f"the grammar refuses token {len(times)} of a rendered call")
+    return times
+
+
+def open_xgrammar(vocabulary: Vocabulary) -> tuple[Any, Any] | None:
+    """Return xgrammar and its compiler for a vocabulary; None if it is not installed."""
+    from tests.property.grammar_engines import ENGINES
+
+    try:
+        real: Any = ENGINES["xgrammar"]()
+    except ImportError as error:
+        print(f"without xgrammar: {error}")
+        return None
+    return real, real.compiler(vocabulary.tokens, vocabulary.eos_token_id)
 
 
 def main() -> int:
@@ -167,7 +207,8 @@ def main() -> int:
 
         vocabulary = Vocabulary(locate(options.mask))
         tokenizer = llguidance.LLTokenizer(llguidance.TokenizerWrapper(vocabulary))
-        table = {name: masks(name, tokenizer, vocabulary) for name in names}
+        xgrammar = open_xgrammar(vocabulary)
+        table = {name: masks(name, tokenizer, vocabulary, xgrammar) for name in names}
     else:
         builds(names[0], options.syntax)  # imports and caches
         table = {name: builds(name, options.syntax) for name in names}

@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -150,13 +150,14 @@ class XGrammar:
             case _:
                 return self._grammar.from_structural_tag(grammar)
 
-    def byte_matcher(self, grammar: str, syntax: str) -> Any:
-        """Return a matcher whose tokens are bytes, and one that ends the text."""
-        vocabulary = [*(bytes([byte]) for byte in range(256)), b"<eos>"]
-        tokens = self._module.TokenizerInfo(
-            vocabulary, vocab_type=self._module.VocabType.RAW, vocab_size=257, stop_token_ids=[256]
-        )
-        compiler = self._module.GrammarCompiler(tokens, max_threads=1)
+    def compiler(self, tokens: Sequence[bytes], end: int) -> Any:
+        """Return a compiler for a vocabulary; `end` is the token that ends a text."""
+        raw, size = self._module.VocabType.RAW, len(tokens)
+        vocabulary = self._module.TokenizerInfo(list(tokens), vocab_type=raw, vocab_size=size, stop_token_ids=[end])
+        return self._module.GrammarCompiler(vocabulary, max_threads=1)
+
+    def matcher(self, compiler: Any, grammar: str, syntax: str) -> Any:
+        """Return a matcher of tokens."""
         return self._module.GrammarMatcher(compiler.compile_grammar(self._compiled(grammar, syntax)))
 
     def _accepts(self, grammar: str, text: str, syntax: str) -> tuple[bool, bool]:

@@ -59,7 +59,8 @@ class _XGrammarWalk:
 
         real = engine("xgrammar")
         assert isinstance(real, XGrammar)
-        self._matcher = real.byte_matcher(grammar, syntax)
+        compiler = real.compiler([*(bytes([byte]) for byte in range(_BYTES)), b"<eos>"], _BYTES)
+        self._matcher = real.matcher(compiler, grammar, syntax)
         self._mask = numpy.full((1, _BYTES // 32 + 1), -1, dtype=numpy.int32)
 
     def may_end(self) -> bool:
