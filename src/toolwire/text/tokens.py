@@ -9,7 +9,7 @@ from typing import Any
 
 from toolwire._surface import check_type
 from toolwire.errors import ConfigurationError
-from toolwire.messages import Message, ReasoningPart, TextPart, ToolCall, ToolResult
+from toolwire.messages import FilePart, Message, ReasoningPart, TextPart, ToolCall, ToolResult
 
 PER_TOKEN = 4
 """UTF-8 bytes, or characters, that the estimate takes for one token; `benchmarks/definitions.py` measures the error."""
@@ -18,6 +18,9 @@ _MESSAGE_OVERHEAD = 9
 """Size of a message's role and delimiters, in characters."""
 _OTHER_PART = 400
 """Size assumed for an image, or for a part that only its provider understands, in characters."""
+
+_PER_CHARACTER = 10
+"""Characters of a document's base64 that are taken for one of text: a page of a PDF file has layout and fonts too."""
 
 Tokenizer = Callable[[str], int] | Any
 """A function from text to a number of tokens, or any object with `encode(text)`, as those of tiktoken, tokenizers,
@@ -58,10 +61,19 @@ def estimate_message_tokens(message: Message) -> int:
             case ToolCall():
                 size += len(part.name) + len(json.dumps(part.arguments))
             case ToolResult():
-                size += len(part.text)
+                size += len(part.text) + _OTHER_PART * len(part.images) + sum(map(_size_of_file, part.files))
+            case FilePart():
+                size += _size_of_file(part)
             case _:
                 size += _OTHER_PART
     return estimate_tokens(size)
+
+
+def _size_of_file(file: FilePart) -> int:
+    """Return the size that is assumed for a file, in characters."""
+    if (text := file.text) is not None:
+        return len(text)
+    return max(_OTHER_PART, len(file.data) // _PER_CHARACTER if file.kind == "document" else 0)
 
 
 def count_tokens(text: str, tokenizer: Tokenizer | None = None) -> TokenCount:
