@@ -327,7 +327,14 @@ def main(arguments: list[str] | None = None) -> int:
         bodies = read_requests(options.requests)
         hidden = Path(options.hide).read_text("utf-8").split("\n") if options.hide else []
         return 1 if asyncio.run(record(bodies, options, [line.strip() for line in hidden if line.strip()])) else 0
-    except (OSError, ValueError, KeyError, ToolwireError) as error:
+    except OSError as error:
+        print(
+            f"scripts/record: {error.filename} cannot be opened: {error.strerror} (`scripts/record --help` says what "
+            "each file contains)",
+            file=sys.stderr,
+        )
+        return 2
+    except (ValueError, KeyError, ToolwireError) as error:
         print(f"scripts/record: {error}", file=sys.stderr)
         return 2
 

@@ -31,6 +31,7 @@ from toolwire.cli.check_command import PROBES
 from toolwire.cli.formats_command import SAMPLE_CALL, SAMPLE_TOOL
 from toolwire.cli.program import program
 from toolwire.client.endpoints import ENDPOINTS
+from toolwire.client.transport import Retry
 from toolwire.config.gateway_tables import (
     GatewayInspectorTable,
     GatewayModelTable,
@@ -46,6 +47,8 @@ from toolwire.config.tables import (
     GateTable,
     MemberTable,
     ModelProfile,
+    RetryTable,
+    ServerTable,
     SettingsTable,
     SummarizeTable,
     Tools,
@@ -73,6 +76,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "toolwire"
 CONFIGURED_CLASSES: dict[type[BaseModel], type] = {
     Tools: ToolsConfig,
+    RetryTable: Retry,
     AgentTable: AgentConfig,
     BudgetTable: Budget,
     PriceTable: Prices,
@@ -237,6 +241,8 @@ def _configuration() -> str:
     sections: dict[str, type[BaseModel]] = {
         "[profiles.NAME]": ModelProfile,
         "[profiles.NAME.tools]": Tools,
+        "[profiles.NAME.server]": ServerTable,
+        "[profiles.NAME.retry]": RetryTable,
         "[profiles.NAME.settings], [agents.NAME.settings]": SettingsTable,
         "[agents.NAME]": AgentTable,
         "[agents.NAME.tools]": ToolSources,

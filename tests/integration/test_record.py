@@ -198,3 +198,11 @@ def test_a_missing_key_is_named(capsys: pytest.CaptureFixture[str], monkeypatch:
     Path("requests.jsonl").write_text(json.dumps(CHAT))
     assert main(["openai_chat", "requests.jsonl", "rows.jsonl"]) == 1
     assert "set OPENAI_API_KEY" in capsys.readouterr().err
+
+
+def test_a_file_that_is_missing_is_named_with_the_next_step(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["openai_chat", "missing.jsonl", "rows.jsonl"]) == 2
+    assert capsys.readouterr().err == (
+        "scripts/record: missing.jsonl cannot be opened: No such file or directory (`scripts/record --help` says what "
+        "each file contains)\n"
+    )

@@ -91,7 +91,10 @@ def with_facts(api: ProviderApi, changes: Mapping[str, Any]) -> ChatCompletions:
         ConfigurationError: the API has another shape.
     """
     if type(api) is not ChatCompletions:
-        raise ConfigurationError(f"{api.name} is not an API of Chat Completions: only those have facts of a server")
+        raise ConfigurationError(
+            f"{api.name} is not an API of Chat Completions, so it has no facts of a server: leave out `server`, or name "
+            "a provider such as openai_compatible"
+        )
     facts = dict(changes)
     if (length := facts.pop("id_length", None)) is not None:
         facts["ids"] = Alphabet(r"\x21-\x7e", length)
