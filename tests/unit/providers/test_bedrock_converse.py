@@ -126,6 +126,13 @@ def test_bytes_of_boto3_are_read_as_base64() -> None:
     ]
 
 
+def test_bytes_of_boto3_at_any_depth_are_read_as_base64() -> None:
+    block = {"guardContent": {"image": {"format": "png", "source": {"bytes": b"hi"}}, "more": [b"a", {"x": b"b"}]}}
+    (message,) = API.decode_request({"messages": [{"role": "user", "content": [block]}]}).messages
+    expected = {"image": {"format": "png", "source": {"bytes": "aGk="}}, "more": ["YQ==", {"x": "Yg=="}]}
+    assert message.parts == (OpaquePart({"guardContent": expected}, "bedrock_converse"),)
+
+
 @pytest.mark.parametrize("size", [1, 31, 10_000])
 def test_stream_is_decoded_in_any_split(size: int) -> None:
     response = API.decode_response(ANSWER)

@@ -97,6 +97,12 @@ def test_strict_mode_requires_every_property() -> None:
             lowered(of(a=free), STRICT)
 
 
+def test_strict_mode_closes_an_object_that_has_only_properties() -> None:
+    translated, _ = lowered(of(a={"properties": {"b": {"type": "string"}}}), STRICT)
+    inner = translated["properties"]["a"]
+    assert (inner["additionalProperties"], inner["required"]) == (False, ["b"])
+
+
 @pytest.mark.parametrize("name", ["anthropic_messages", "bedrock_converse"])
 def test_strict_tools_are_closed_and_keep_optional_properties(name: str) -> None:
     """Claude's strict mode refuses open objects, and keywords that it does not know."""
