@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from toolwire.gateway.failures import NO_METHOD, GatewayFailure
 from toolwire.gateway.gateway_metrics import GatewayMetrics
 from toolwire.gateway.inspection import RESENT, Resending, Resent, recording
 from toolwire.gateway.key_spending import KeySpending
+from toolwire.gateway.log_records import LOG
 from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.request_body import MAX_BODY
 from toolwire.gateway.routes import ROUTES, Address, api_at
@@ -35,8 +35,6 @@ RESPONSE_SECONDS = 30 * 86_400.0
 
 if TYPE_CHECKING:
     from toolwire.gateway.request_spans import RequestSpans
-
-LOG = logging.getLogger("toolwire.gateway")
 
 
 class Gateway:

@@ -7,7 +7,6 @@ time cannot use the same rest of an allowance, and a gateway that is killed leav
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -20,6 +19,7 @@ from toolwire.errors import StateError
 from toolwire.gateway.allowances import FOREVER, MICRO, Allowance
 from toolwire.gateway.answer_meter import AnswerMeter
 from toolwire.gateway.failures import GatewayFailure
+from toolwire.gateway.log_records import LOG
 from toolwire.gateway.model_table import ServedModel
 from toolwire.gateway.questions import Question, tokens_of
 from toolwire.gateway.state_store import StateStore
@@ -28,7 +28,6 @@ from toolwire.messages import Usage
 from toolwire.providers.failure_kinds import FORBIDDEN, NO_BUDGET, RATE_LIMIT
 from toolwire.providers.request import ChatRequest
 
-LOG = logging.getLogger("toolwire.gateway")
 _DAY = 86_400
 """Seconds for which a counter outlives its window, for clocks that differ and answers that end late."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -12,10 +11,9 @@ from urllib.parse import parse_qs
 from toolwire.errors import StateError
 from toolwire.gateway.client_calls import ClientCall
 from toolwire.gateway.failures import UNSUPPORTED, GatewayFailure
+from toolwire.gateway.log_records import LOG
 from toolwire.gateway.state_store import StateStore
 from toolwire.providers.failure_kinds import INVALID, NOT_FOUND
-
-LOG = logging.getLogger("toolwire.gateway")
 
 MAX_STORED = 16 << 20
 """Maximum size of a stored conversation with its answer, in bytes as stored. Larger ones are not stored."""

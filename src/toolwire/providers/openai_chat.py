@@ -92,8 +92,8 @@ def with_facts(api: ProviderApi, changes: Mapping[str, Any]) -> ChatCompletions:
     """
     if type(api) is not ChatCompletions:
         raise ConfigurationError(
-            f"{api.name} is not an API of Chat Completions, so it has no facts of a server: leave out `server`, or name "
-            "a provider such as openai_compatible"
+            f"{api.name} is not an API of Chat Completions, so it has no facts of a server: leave out `server`, or "
+            "name a provider such as openai_compatible"
         )
     facts = dict(changes)
     if (length := facts.pop("id_length", None)) is not None:

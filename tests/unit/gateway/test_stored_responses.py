@@ -214,6 +214,24 @@ def test_an_answer_arrives_even_if_it_cannot_be_stored(caplog: pytest.LogCapture
     converse(work)
 
 
+@pytest.mark.parametrize("error", [StateError, RuntimeError])
+def test_no_path_and_no_error_forges_a_line_of_the_log(
+    error: type[Exception], caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(ask: Ask, store: StateStore) -> None:
+        async def fail(*_: Any, **__: Any) -> None:
+            raise error("broken\x1b]0;x\x07 \u202e")
+
+        store.get = fail  # type: ignore[method-assign]
+        assert (await ask("/x\n2026 all is well\x1b[2J")).status >= 500
+        (record,) = caplog.records
+        assert "\\n2026 all is well\\x1b[2J" in record.getMessage()
+        assert not {"\x1b", "\x07", "\u202e"} & set(caplog.text)
+        assert "broken\\x1b" in caplog.text
+
+    converse(work)
+
+
 def test_a_stored_response_that_is_damaged_is_an_error() -> None:
     async def work(ask: Ask, store: StateStore) -> None:
         await store.put("response", owner_of("one"), "resp_1", b"damaged", seconds=60)

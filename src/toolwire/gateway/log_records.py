@@ -1,0 +1,23 @@
+"""The log of the gateway: what clients and backends wrote forges no line in it, and steers no terminal."""
+
+from __future__ import annotations
+
+import logging
+
+from toolwire.text.escape import escape_invisible
+
+
+class _Escaping(logging.Filter):
+    """Makes records safe to show: a path or an error may contain line ends and sequences that a terminal obeys."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Escape the message and the traceback of a record; let it pass."""
+        record.msg, record.args = escape_invisible(record.getMessage()), ()
+        if record.exc_info:
+            text = logging.Formatter().formatException(record.exc_info)
+            record.exc_text, record.exc_info = escape_invisible(text, "\n\t"), None
+        return True
+
+
+LOG = logging.getLogger("toolwire.gateway")
+LOG.addFilter(_Escaping())
