@@ -15,6 +15,15 @@ from toolwire.wire.xml_scanners import unescape
 FORGE = Elements(infer=True)
 AUTOBYTEUS = Elements(tag="arg", nested=("arg", "item"))
 STRINGS = {"type": "array", "items": {"type": "string"}}
+MEMBERS = {
+    "type": "object",
+    "properties": {
+        "s": {"type": "string"},
+        "n": {"type": "integer"},
+        "l": STRINGS,
+        "o": {"type": "object", "properties": {"m": {"type": "string"}}},
+    },
+}
 EDITS = {"type": "array", "items": {"type": "object", "properties": {"old": {"type": "string"}}}}
 
 ROWS: list[tuple[Elements, str, Any, Any]] = [
@@ -61,6 +70,29 @@ ROWS: list[tuple[Elements, str, Any, Any]] = [
     (FORGE, "", STRINGS, []),
     (FORGE, '["a", "b"]', STRINGS, ["a", "b"]),
     (FORGE, "<a/>", {}, {"a": ""}),
+    (FORGE, "9" * 5000, {}, "9" * 5000),
+    (FORGE, "<s>a <b> c</s><n>1</n>", MEMBERS, {"s": "a <b> c", "n": 1}),
+    (FORGE, "<s>a <s>b</s> c</s><n>1</n>", MEMBERS, {"s": "a <s>b</s> c", "n": 1}),
+    (FORGE, "<l><i>a<b>x</b></i></l>", MEMBERS, {"l": ["a<b>x</b>"]}),
+    (FORGE, "<o>x <b>y</b></o><n>2</n>", MEMBERS, {"o": "x <b>y</b>", "n": 2}),
+    (FORGE, "<l>x <b>y</b></l><n>2</n>", MEMBERS, {"l": ["x <b>y</b>"], "n": 2}),
+    (FORGE, "<l><![CDATA[5]]></l>", MEMBERS, {"l": ["5"]}),
+    (FORGE, "<a><b><c>x <d>y</d></c></b></a>", {}, {"a": {"b": {"c": "x <d>y</d>"}}}),
+    (FORGE, "<a><item>x <d>y</d></item><item>z</item></a>", {}, {"a": ["x <d>y</d>", "z"]}),
+    (FORGE, "x <a> <![CDATA[a<c]]> y &amp; z", {"type": ["integer", "string"]}, "x <a> a<c y & z"),
+    (FORGE, "x <a> <![CDATA[a<c", {"type": ["integer", "string"]}, "x <a> a<c"),
+    (FORGE, "<old>a</old><new>b</new>", EDITS, {"old": "a", "new": "b"}),
+    (FORGE, "<name>A</name><age>3</age>", STRINGS, ["A", "3"]),
+    (FORGE, "<item>5</item>x", {"type": "integer"}, "<item>5</item>x"),
+    (FORGE, "<item>5</item><item>6</item>", {"type": ["array", "integer"]}, [5, 6]),
+    (FORGE, "<item>1</item>", {"type": "array"}, [1]),
+    (FORGE, "x <b>&lt;</b>", {"type": ["object", "string"]}, "x <b><</b>"),
+    (FORGE, "", {"type": ["string", "object"]}, ""),
+    (FORGE, "<![CDATA[]]>", STRINGS, ""),
+    (FORGE, "<![CDATA[]]>", {"type": "object"}, ""),
+    (AUTOBYTEUS, '<ARG NAME="x">1</ARG>', {}, {"x": "1"}),
+    (AUTOBYTEUS, "<arg name='x'>1</arg>", {}, {"x": "1"}),
+    (AUTOBYTEUS, "<arg>1</arg>", {}, {"arg": "1"}),
     (AUTOBYTEUS, "42", {}, "42"),
     (AUTOBYTEUS, '<arg name="x">1</arg>', {}, {"x": "1"}),
     (AUTOBYTEUS, "<item>a</item><item>b</item>", {}, ["a", "b"]),
@@ -82,6 +114,32 @@ def test_elements_become_values_by_schema_and_inference(
 def test_tags_that_do_not_match_are_refused_where_a_value_has_structure(schema: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="the tag of 'b' does not match"):
         ElementReader(FORGE, json.loads).read("<a>1</b>", Shape.of(schema))
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [("<s>x <!-- y</s>", "s"), ("<n>1<!-- y</n>", "n"), ("<n>1 </b></n>", "b"), ("<n>1</n></s>", "s")],
+)
+def test_members_whose_tags_do_not_match_are_refused(raw: str, name: str) -> None:
+    with pytest.raises(ValueError, match=f"the tag of '{name}' does not match"):
+        ElementReader(FORGE, json.loads).read(raw, Shape.of(MEMBERS))
+
+
+@pytest.mark.parametrize(
+    ("node", "raw", "attributes"),
+    [
+        (AUTOBYTEUS, '<arg name="x">1</arg>', {}),
+        (AUTOBYTEUS, '<arg name="x" b="2">1</arg>', {"arg": 'b="2"'}),
+        (FORGE, '<a name="x">1</a>', {"a": 'name="x"'}),
+        (FORGE, "<a />", {}),
+    ],
+)
+def test_attributes_without_a_meaning_are_kept_for_a_report(
+    node: Elements, raw: str, attributes: dict[str, str]
+) -> None:
+    reader = ElementReader(node, json.loads)
+    reader.read(raw, Shape.of({}))
+    assert reader.attributes == attributes
 
 
 @pytest.mark.parametrize(
