@@ -14,10 +14,12 @@ import json
 import resource
 import tempfile
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from toolwire.reparse.progress_file import ProgressFile
-from toolwire.reparse.reparse_run import reparse
+from toolwire.reparse.ray_workers import ray_workers
+from toolwire.reparse.reparse_run import BatchWorkers, process_workers, reparse
 from toolwire.reparse.reread_answers import ReparseOptions
 
 TOOL = {
@@ -43,10 +45,15 @@ def processor_seconds() -> float:
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
+def workers_of(options: argparse.Namespace, reading: ReparseOptions) -> AbstractContextManager[BatchWorkers]:
+    return ray_workers(options.ray, reading) if options.ray else process_workers(options.workers, reading)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=40_000)
     parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--ray", help="the address of a cluster, or local")
     parser.add_argument("--format", default="hermes")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -55,7 +62,8 @@ def main() -> None:
         progress = ProgressFile(folder / "reparse.db", {})
         wall, processor = time.perf_counter(), processor_seconds()
         reading = ReparseOptions(format=options.format)
-        reparse([folder / "rows.jsonl"], reading, progress, workers=options.workers, observe=lambda batch: None)
+        with workers_of(options, reading) as workers:
+            reparse([folder / "rows.jsonl"], workers, progress, observe=lambda batch: None)
         wall, processor = time.perf_counter() - wall, processor_seconds() - processor
         rows = progress.summary()["rows"]
         progress.close()

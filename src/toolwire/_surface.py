@@ -55,6 +55,7 @@ EXTRAS = {
     "prompt_toolkit": "chat",
     "psycopg": "postgres",
     "pyarrow": "parquet",
+    "ray": "ray",
     "re2": "agent",
     "redis": "valkey",
     "scipy": "eval",

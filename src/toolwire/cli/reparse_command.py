@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_module
 import os
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +20,7 @@ from toolwire.cli.option_groups import takes_options
 from toolwire.cli.stats_command import percentage
 from toolwire.errors import StateError
 from toolwire.reparse.progress_file import ProgressFile
+from toolwire.reparse.reparse_run import BatchWorkers, process_workers
 from toolwire.reparse.reparse_run import reparse as reparse_files
 from toolwire.reparse.reread_answers import CLASSES, ReparseOptions
 from toolwire.reparse.row_sources import Batch, find_sources
@@ -33,6 +34,8 @@ toolwire reparse answers.jsonl --format hermes --tools tools.json
 toolwire reparse batch_output.jsonl --workers 4 --out lost-calls
 
 toolwire reparse logs/ --format qwen3_coder --was hermes
+
+toolwire reparse logs/ --ray ray://head:10001
 
 toolwire reparse ~/.local/state/toolwire/turns.db --check
 
@@ -70,6 +73,10 @@ class ReparseCommandOptions:
     workers: Annotated[
         int | None, typer.Option(min=1, max=512, help="Number of processes; by default, one for each processor.")
     ] = None
+    ray: Annotated[
+        str | None,
+        typer.Option(help="The address of a Ray cluster that reads the rows; local starts one on this machine."),
+    ] = None
     check: Annotated[bool, typer.Option("--check", help="Exit with status 1 if calls were lost or changed.")] = False
     json: Annotated[bool, typer.Option("--json", help="Print the figures and samples as JSON.")] = False
 
@@ -88,8 +95,8 @@ def reparse(
     record = {**asdict(reading), "tools": [asdict(tool) for tool in reading.tools], "toolwire": version("toolwire")}
     plain_record = json_module.loads(json_module.dumps(record, default=str))
     with closing(ProgressFile(options.out / _DATABASE, plain_record)) as progress:
-        with _progress_bar(sources) as advance:
-            reparse_files(sources, reading, progress, workers=options.workers or _processors(), observe=advance)
+        with _progress_bar(sources) as advance, _workers(options, reading) as workers:
+            reparse_files(sources, workers, progress, observe=advance)
         summary = progress.summary()
         _write_different(progress, options.out / _DIFFERENT)
         broken = [f"{source}, row {row}: {reason}" for source, row, reason in progress.broken()]
@@ -115,6 +122,16 @@ def _reading(options: ReparseCommandOptions) -> ReparseOptions:
     names = [name if name in ("", AUTO) else get_format(name).name for name in (options.format, options.was)]
     tools = tuple(definitions(read_tools(options.tools)).values())
     return ReparseOptions(names[0], names[1], cast(Any, options.fallback or None), tools)
+
+
+def _workers(options: ReparseCommandOptions, reading: ReparseOptions) -> AbstractContextManager[BatchWorkers]:
+    if options.ray is None:
+        return process_workers(options.workers or _processors(), reading)
+    if options.workers is not None:
+        raise CliError("--workers are processes of this machine: leave it out with --ray")
+    from toolwire.reparse.ray_workers import ray_workers  # here, because only this option needs the package
+
+    return ray_workers(options.ray, reading)
 
 
 def _processors() -> int:

@@ -7,8 +7,11 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from multiprocessing import connection, process
 from pathlib import Path
 from typing import Final
@@ -24,54 +27,74 @@ _AHEAD: Final = 3
 _options = ReparseOptions()
 
 
+@dataclass(frozen=True, slots=True)
+class BatchWorkers:
+    """Whatever reads batches: this process, other processes, or a cluster.
+
+    Attributes:
+        submit: begins to read lines, and returns a function that waits for the result.
+        ahead: the number of batches that are read ahead of the results.
+    """
+
+    submit: Callable[[Sequence[bytes]], Callable[[], BatchResult]]
+    ahead: int
+
+
 def reparse(
     sources: Sequence[Path],
-    options: ReparseOptions,
+    workers: BatchWorkers,
     progress: ProgressFile,
     *,
-    workers: int,
     observe: Callable[[Batch], None],
 ) -> None:
     """Read the rows of files again, from where an earlier run has come to.
 
     Args:
         sources: the files.
-        options: how their answers are read.
+        workers: read the batches.
         progress: the results.
-        workers: the number of processes; with 1, everything happens in this one.
         observe: called with each batch when its results are written.
 
     Raises:
         ConfigurationError: a file cannot be read.
-        StateError: results cannot be written, or a process has died.
+        StateError: results cannot be written, or a worker has died.
     """
-    if workers == 1:
-        for batch in _all_batches(sources, progress):
-            progress.add(batch, reread(batch.lines, options))
-            observe(batch)
+    pending: deque[tuple[Batch, Callable[[], BatchResult]]] = deque()
+
+    def finish_oldest() -> None:
+        batch, wait = pending.popleft()
+        try:
+            result = wait()
+        except BrokenProcessPool as error:
+            last = batch.first + len(batch.lines) - 1
+            raise StateError(f"a process died at rows {batch.first} to {last} of {batch.source}") from error
+        progress.add(batch, result)
+        observe(batch)
+
+    for batch in _all_batches(sources, progress):
+        pending.append((batch, workers.submit(batch.lines)))
+        if len(pending) >= workers.ahead:
+            finish_oldest()
+    while pending:
+        finish_oldest()
+
+
+@contextmanager
+def process_workers(count: int, options: ReparseOptions) -> Iterator[BatchWorkers]:
+    """Start processes while the block runs; with a count of 1, batches are read in this one.
+
+    Args:
+        count: the number of processes.
+        options: how answers are read.
+    """
+    if count == 1:
+        yield BatchWorkers(lambda lines: partial(reread, lines, options), ahead=1)
         return
     # Processes are spawned, because a fork would copy open files and locks of this one.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, _begin, (options,)) as pool:
-        pending: deque[tuple[Batch, Future[BatchResult]]] = deque()
-
-        def finish_oldest() -> None:
-            batch, future = pending.popleft()
-            try:
-                result = future.result()
-            except BrokenProcessPool as error:
-                last = batch.first + len(batch.lines) - 1
-                raise StateError(f"a process died at rows {batch.first} to {last} of {batch.source}") from error
-            progress.add(batch, result)
-            observe(batch)
-
+    with ProcessPoolExecutor(count, context, _begin, (options,)) as pool:
         try:
-            for batch in _all_batches(sources, progress):
-                pending.append((batch, pool.submit(_reread, batch.lines)))
-                if len(pending) >= _AHEAD * workers:
-                    finish_oldest()
-            while pending:
-                finish_oldest()
+            yield BatchWorkers(lambda lines: pool.submit(_reread, lines).result, ahead=_AHEAD * count)
         finally:
             # After an error or an interruption, batches that were read ahead are not worth waiting for.
             pool.shutdown(wait=False, cancel_futures=True)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -13,8 +14,9 @@ from toolwire.evaluation.inspect_tasks import AskedQuestion
 from toolwire.evaluation.intervals import adjusted, paired_test, share_of
 from toolwire.evaluation.model_answer import ModelAnswer
 from toolwire.evaluation.report import Column, make_report, report_json
+from toolwire.evaluation.report_markdown import report_markdown
 from toolwire.evaluation.report_page import heat_maps, interval, percent, report_html
-from toolwire.evaluation.suite import SuiteQuestion, text_message
+from toolwire.evaluation.suite import BrokenRow, SuiteQuestion, text_message
 from toolwire.evaluation.verdicts import question_from_json, question_to_json, verdicts
 from toolwire.tools import definitions
 
@@ -113,6 +115,19 @@ def test_a_report_without_answers_says_why() -> None:
         make_report([])
     with pytest.raises(ConfigurationError, match="there is no answer to report on: down"):
         make_report([asked("1", outcome="error", detail="down")])
+
+
+def test_markdown_and_html_in_names_are_text() -> None:
+    hostile = "a|b <script>alert(1)</script> [x](y) \u202e\nnext"
+    report = make_report(
+        [asked("1", choice=ModelChoice(hostile, "hermes"))], suite=hostile, broken=[BrokenRow(hostile, hostile)]
+    )
+    text = report_markdown(report)
+    assert not re.search(r"(?<!\\)[<>\[\]]", text) and "\u202e" not in text
+    assert text.count(r"a\|b \<script\>alert\(1\)\</script\>") >= 4
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    cells = {line.replace(r"\|", "").count("|") for line in rows[: rows.index(next(r for r in rows if "first" in r))]}
+    assert cells == {10}
 
 
 def test_questions_survive_json() -> None:
