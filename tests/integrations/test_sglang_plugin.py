@@ -98,9 +98,10 @@ def test_text_is_held_back_until_the_end() -> None:
 def test_calls_are_constrained_in_their_own_format() -> None:
     reader = detector()
     named = SimpleNamespace(function=SimpleNamespace(name="get_weather"))
-    for choice in ("required", named):
-        tag = reader.get_structural_tag(TOOLS, choice)
-        assert tag.type == "structural_tag" and "get_weather" in json.dumps(tag.format)
+    required, of_one_tool = (reader.get_structural_tag(TOOLS, choice) for choice in ("required", named))
+    for tag in (required, of_one_tool):
+        assert tag.type == "structural_tag" and "<tool_call>" in json.dumps(tag.format)
+    assert required.format != of_one_tool.format
     assert reader.supports_structural_tag()
     assert not detector("auto").supports_structural_tag()
     assert detector("auto").get_structural_tag(TOOLS, "required") is None
