@@ -119,6 +119,8 @@ class _OnlyCalls(ABC):
 
     def _take(self, events: Sequence[Event]) -> None:
         for event in events:
+            if not self.alive:  # the rest, which may be a megabyte of problems, changes nothing
+                return
             match event:
                 case ContentDelta(text):
                     self._behind.append(text)
@@ -181,6 +183,7 @@ class _Headings(_OnlyCalls):
 
     initials = "".join(heading[0] for heading in _HEADINGS)
     _observing = False
+    _may_observe = ""  # the text behind the calls, while it may become the heading of a result
 
     def _begin(self, text: str) -> str | None:
         has_heading = text.startswith(_HEADINGS)
@@ -189,9 +192,11 @@ class _Headings(_OnlyCalls):
 
     def _take_content(self, text: str) -> None:
         if not self._observing:
-            text = "".join(self._behind)
-            self._observing = text.lstrip().startswith(_OBSERVATION)
-            self.alive = self.alive and (self._observing or _OBSERVATION.startswith(text.strip()))
+            # White space is dropped, so that each piece is compared with a short beginning alone.
+            self._may_observe = (self._may_observe + text).lstrip()
+            self._observing = self._may_observe.startswith(_OBSERVATION)
+            self.alive = self._observing or _OBSERVATION.startswith(self._may_observe.rstrip())
+            text = "".join(self._behind) if self._observing else ""
         if self._observing:
             self._events.append(ContentDelta(text))
 

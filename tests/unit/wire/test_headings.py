@@ -6,6 +6,7 @@ import pytest
 from tests.streams import parsed
 
 from toolwire import ContentDelta, StreamParser
+from toolwire.wire.fallback import _Headings
 
 TOOLS = [
     {"name": name, "parameters": {"type": "object", "properties": {key: {"type": "string"} for key in keys}}}
@@ -79,3 +80,37 @@ def test_prose_is_passed_on_at_its_first_character_that_no_heading_has() -> None
     assert (
         "".join(event.text for event in parser.feed(" is free") if isinstance(event, ContentDelta)) == "Thought is free"
     )
+
+
+def test_a_message_of_headings_that_is_not_a_call_is_given_up_at_the_first_problem(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A megabyte of headings once took time that grew with the square of its length."""
+    pieces: list[str] = []
+    take_content = _Headings._take_content
+
+    def counted(self: _Headings, text: str) -> None:
+        pieces.append(text)
+        take_content(self, text)
+
+    monkeypatch.setattr(_Headings, "_take_content", counted)
+    for size in (5, 100_000):
+        assert parsed("Action: " * 1000, size, tools=TOOLS).tool_calls == ()
+    assert len(pieces) <= 2
+
+
+def test_white_space_behind_the_calls_is_not_compared_again_with_each_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    longest = 0
+    take_content = _Headings._take_content
+
+    def measured(self: _Headings, text: str) -> None:
+        nonlocal longest
+        take_content(self, text)
+        longest = max(longest, len(self._may_observe))
+
+    monkeypatch.setattr(_Headings, "_take_content", measured)
+    blanks = " \n" * 3000
+    read = parsed(_SEARCH + "snow\n" + blanks + "Observation: 3 cm", 4, tools=TOOLS)
+    assert [call.arguments for call in read.tool_calls] == [{"query": "snow"}]
+    assert read.content == "\n" + blanks + "Observation: 3 cm"
+    assert 0 < longest < 50
