@@ -54,6 +54,23 @@ class KnownTools:
         """The longest word in each of their names, folded."""
         return frozenset(max(_WORD.findall(name.casefold()), key=len, default="") for name in self.definitions)
 
+    @cached_property
+    def _by_parameter(self) -> Mapping[str, Sequence[str]]:
+        tools: dict[str, list[str]] = {}
+        for name in self.definitions:
+            for parameter in self.properties(name):
+                tools.setdefault(parameter, []).append(name)
+        return tools
+
+    def with_parameter(self, parameter: str) -> Sequence[str]:
+        """Return the names of the tools that have a parameter of this name."""
+        return self._by_parameter.get(parameter, ())
+
+    def exactly(self, written: str) -> str:
+        """Return the tool whose name is written as it is, perhaps with a prefix such as `functions.`, or ""."""
+        name = written if written in self.definitions else written.rpartition(".")[2]
+        return name if name in self.definitions else ""
+
     def may_be_named_in(self, text: str) -> bool:
         """Return False if a text certainly names none of them, in any spelling."""
         folded = text.casefold()

@@ -22,6 +22,7 @@ from toolwire.text.spans import Spans
 from toolwire.text.suggest import closest
 from toolwire.wire.block_reader import ReadOptions
 from toolwire.wire.compiled_format import compile_format
+from toolwire.wire.damaged_calls import damaged_calls
 from toolwire.wire.definition_text import is_definition
 from toolwire.wire.dialects import ARGUMENT_KEYS, NAME_KEYS, CallScanner, ReadCall, folded_key
 from toolwire.wire.embedded import PATIENCE, PATIENCE_AT_LEAST, Doubts, EmbeddedCalls, FormatCall, find_calls
@@ -235,7 +236,7 @@ def _undisguised(text: str, options: ReadOptions, tools: KnownTools) -> list[_Un
     if _BRACKET.search(text):  # pragma: no mutate - only to be faster
         calls = islice(calls_in_text(text, options, tools), _MOST)
         unread.extend(_Unread(place.start, place.end, "", place.is_meant) for place in calls)
-        for search in (_elements, _behind_names, _named_objects):
+        for search in (_elements, _behind_names, _named_objects, damaged_calls):
             places.extend(islice(search(text, tools), _MOST))
     if not places and not unread:  # pragma: no mutate - only to be faster
         return []

@@ -85,10 +85,10 @@ def test_a_fence_may_be_behind_the_marker_of_an_item(marker: str, run: str, form
     if format == "hermes":  # to `auto`, a message that is nothing but a call in an item is a call
         texts += [fence.removeprefix(start), f"<think>Hm.</think>{fence.removeprefix(start)}"]
     for text in texts:
-        made = text.startswith(CALL)
-        assert len(read(text, format).tool_calls) == made
+        calls_before = text.startswith(CALL)
+        assert len(read(text, format).tool_calls) == calls_before
         response = read(text + CALL, format)
-        assert len(response.tool_calls) == made + 1
+        assert len(response.tool_calls) == calls_before + 1
         assert fence.removeprefix(start) in response.content
         assert "hidden_by_fence" not in [problem.kind for problem in response.problems]
 
@@ -104,8 +104,11 @@ def test_the_lines_of_such_a_fence_need_no_indentation(line: str) -> None:
     "before", ["a - ", "-", "1 ", "a1. ", "1234567890. ", ". ", "-- ", "- a ", "**1.** ", f"{CALL}- "]
 )
 def test_other_text_before_a_run_opens_no_fence(before: str) -> None:
-    made = before.startswith(CALL)
-    assert len(read(f"So:\n{before}``` {CALL}".removeprefix("So:\n" * made), "hermes").tool_calls) == made + 1
+    calls_before = before.startswith(CALL)
+    assert (
+        len(read(f"So:\n{before}``` {CALL}".removeprefix("So:\n" * calls_before), "hermes").tool_calls)
+        == calls_before + 1
+    )
 
 
 @pytest.mark.parametrize("marker", ["", "  ", "- ", "1. "])

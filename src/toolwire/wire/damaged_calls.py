@@ -1,0 +1,140 @@
+"""Calls to known tools whose markup has a mistake, so that nothing reads them; they are reported.
+
+    {"name": "get_wetaher", "arguments": {"city": "Paris"}}
+    get_weather(city='Paris, days=3)
+    <|chanel|>commentary to=get_weather<|message|>{"city": "Paris"}
+
+Such a call shows in two things that one mistake rarely changes both: the name of a tool, and one of its parameters with
+a value. Nothing but markup is between them, so that prose about a tool does not count. The name may have one character
+too many or too few, a wrong one, or two in the wrong order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
+
+from toolwire.wire.dialects import ARGUMENT_KEYS, IDENTITY_KEYS, NAME_KEYS
+from toolwire.wire.prepared_tools import KnownTools
+
+_NEAR = 120
+"""Maximum number of characters from the beginning of the name to the parameter."""
+_MOST_PARAMETERS = 500
+"""Number of parameters in a text before which a name is looked for, so that the search stays linear."""
+_MOST_TOOLS = 20
+"""Number of tools with the same parameter whose names are compared with a misspelled one."""
+_SHORTEST = 5
+"""Length of the shortest name that is recognized in spite of a mistake, in characters."""
+_LONGEST = 400
+"""Number of characters that are reported behind the parameter; fewer if the line ends."""
+_PARAMETER = re.compile(
+    r"""
+    (?<!\w)(?P<key>[^\W\d]\w{0,255})(?=["'`:=])
+    (?!["']?\s{0,2}:\s{0,9}\{\s{0,9}["']?(?:type|description|enum|anyOf|\$ref)\b)(?:
+      ["'`]{0,2}\s{0,2}[:=]{1,2}>?\s{0,9}(?P<certain>
+          ["'\[]{1,3}(?=[^\s"'\]]) | (?=-?\d|(?:true|false|null|True|False|None)\b) | \{)
+    | \W{0,5}["']\W{0,2}(?=\w) | ["']\s{0,2}:\s{0,9}(?=\w)
+    )""",
+    re.VERBOSE,
+)
+"""A parameter with the beginning of its value, unless this is its schema; or with a quote behind it, where something
+is wrong."""
+_TAGGED = re.compile(r"""(?<=[<>="'|])(?P<key>[^\W\d]\w{0,255})["']?\|?(?P<certain>>|</|<\|)""")
+"""A parameter in a tag or between tags."""
+_NAME = re.compile(r"(?<![\w$/])[^\W\d][\w.-]{0,255}")
+_BEFORE_NAME = re.compile(r"(?:\A|\n|[^\w\s.!?])[ \t]{0,9}\Z")
+"""The beginning of a line or a sign before a name, which is not a word of a sentence there."""
+_BRACKET = re.compile(r"[(\[{<]")
+_TAG = re.compile(r"<[^<>]{0,80}(?:>|\Z)")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_WORDS = frozenset({"tool", "tools", "use", "json", "xml", "python", "analysis", "commentary", "with", "functions"})
+_MARKUP = frozenset().union(NAME_KEYS, ARGUMENT_KEYS, IDENTITY_KEYS, _WORDS, ("calls", "arg", "key", "value"))
+"""Words that formats have between the name of a tool and its arguments."""
+_GOES_ON = re.compile(r"[^\w\s]*\w*\s[^\W\d]")
+"""Words of a sentence behind a bracket."""
+_SHORTENED = ("...", "…")
+"""Signs that a text shows only a part of a call."""
+
+
+def damaged_calls(text: str, tools: KnownTools) -> Iterator[tuple[int, int, str]]:
+    """Yield the places of such calls in a text."""
+    tagged = _TAGGED.finditer(text) if "<" in text else iter(())  # pragma: no mutate - only to be faster
+    parameters = (match for match in chain(_PARAMETER.finditer(text), tagged) if match["key"] in tools.parameters)
+    for parameter in islice(parameters, _MOST_PARAMETERS):
+        start = max(0, parameter.start("key") - _NEAR)
+        before = text[start : parameter.start("key")]
+        name = _name(before, parameter["key"], tools, misspelled=parameter["certain"] is not None)
+        if (
+            name is None
+            or not _is_markup(before[name[1] :])
+            or not _BEFORE_NAME.search(text, max(0, start + name[0] - 10), start + name[0])
+        ):
+            continue
+        end = text.find("\n", parameter.end(), parameter.end() + _LONGEST)
+        end = end if end >= 0 else min(len(text), parameter.end() + _LONGEST)
+        if not any(sign in text[start + name[0] : end] for sign in _SHORTENED):
+            yield start + name[0], end, ""
+
+
+def _name(before: str, key: str, tools: KnownTools, *, misspelled: bool) -> tuple[int, int] | None:
+    """Return where the last name of a tool with this parameter is in the text before it, or None."""
+    for match in reversed(list(_NAME.finditer(before))):
+        name = tools.exactly(match[0].rstrip(".-"))
+        if name:
+            return match.span() if key in tools.properties(name) else None
+    names = tools.with_parameter(key) if misspelled else ()
+    places = (misspelled_in(before, name) for name in names[:_MOST_TOOLS] if len(name) >= _SHORTEST)
+    return next(filter(None, places), None)
+
+
+def misspelled_in(text: str, name: str) -> tuple[int, int] | None:
+    """Return the last place in a text where a name is written with one mistake, or None."""
+    # A mistake is in one half of the name, or between them; so at least one end of the name is right.
+    half = (len(name) - 1) // 2
+    for start in _places(text, name[:half]):
+        for size in (len(name) - 1, len(name), len(name) + 1):
+            if _is_word(text, start, start + size) and _differ_once(text[start : start + size], name):
+                return start, start + size
+    for begin in _places(text, name[-half:]):
+        end = begin + half
+        for size in (len(name) - 1, len(name), len(name) + 1):
+            if _is_word(text, end - size, end) and _differ_once(text[end - size : end], name):
+                return end - size, end
+    return None
+
+
+def _places(text: str, part: str) -> Sequence[int]:
+    """Return the places of a part of a name in a text, the last one first."""
+    return [match.start() for match in re.finditer(re.escape(part), text)][::-1] if part in text else ()
+
+
+def _is_word(text: str, start: int, end: int) -> bool:
+    """Return whether no word goes on at either end of this place."""
+    beside = text[start - 1 : start] + text[end : end + 1]
+    return 0 <= start < end <= len(text) and not any(character.isalnum() for character in beside)
+
+
+def _differ_once(written: str, name: str) -> bool:
+    """Return whether a character is missing, too many or wrong, or two are in the wrong order."""
+    differing = (at for at, characters in enumerate(zip(written, name, strict=False)) if characters[0] != characters[1])
+    at = next(differing, min(len(written), len(name)))
+    rest, expected = written[at:], name[at:]
+    swapped = rest[1:2] + rest[:1] + rest[2:]
+    return rest[1:] == expected[1:] or rest == expected[1:] or rest[1:] == expected or swapped == expected
+
+
+def _is_markup(between: str) -> bool:
+    """Return whether there is nothing but markup between the name of a tool and one of its parameters."""
+    has_tags = "<" in between
+    between = _TAG.sub(" ", between)
+    bracket = next((match.end() for match in reversed(list(_BRACKET.finditer(between)))), 0)
+    if not bracket and not has_tags:
+        return False
+    words = (word.lower() for word in _WORD.findall(between[:bracket] if bracket else between))
+    return all(_is_known(word) for word in words) and not (bracket and _GOES_ON.match(between, bracket))
+
+
+def _is_known(word: str) -> bool:
+    """Return whether a word of lower-case letters is one of markup, also with a mistake."""
+    return word in _MARKUP or any(abs(len(word) - len(each)) < 2 and _differ_once(word, each) for each in _MARKUP)
