@@ -37,7 +37,7 @@ from toolwire.text.truncate import shorten
 from toolwire.tools import TIER, Tier, ToolDefinition
 
 HEURISTIC = 0.5
-"""Minimum confidence of a call that may run unasked; calls below it were guessed from prose."""
+"""Minimum confidence of a call that may run unasked; one below it was guessed from prose, or follows a made-up turn."""
 UNMARKED = "fallback"
 """The repair of a call that was read without its format's markers, which any quoted text may look like."""
 REMEMBERED = 10_000
@@ -329,7 +329,9 @@ class _Case:
             return Deny(f"No rule allows this call of {call.name}.")
         # Before any permission: rules and approvals are meant for calls that the model made, and prose may quote one.
         if call.confidence < HEURISTIC:
-            return self._question("The call was guessed from prose.")
+            return self._question(
+                "The call was guessed from prose, or is behind another's turn that the model made up."
+            )
         # An approval covers rules that ask and untrusted content, too: the person has seen exactly this call.
         if context.approved and self.key in context.approved:
             return Allow("it was approved before")

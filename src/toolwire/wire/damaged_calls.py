@@ -12,10 +12,10 @@ too many or too few, a wrong one, or two in the wrong order.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from itertools import chain, islice
 
-from toolwire.wire.dialects import ARGUMENT_KEYS, IDENTITY_KEYS, NAME_KEYS
+from toolwire.wire.dialects import ARGUMENT_KEYS, IDENTITY_KEYS, NAME_KEYS, folded_key
 from toolwire.wire.prepared_tools import KnownTools
 
 _NEAR = 120
@@ -40,11 +40,13 @@ _PARAMETER = re.compile(
 )
 """A parameter with the beginning of its value, unless this is its schema; or with a quote behind it, where something
 is wrong."""
-_TAGGED = re.compile(r"""(?<=[<>="'|])(?P<key>[^\W\d]\w{0,255})["']?\|?(?P<certain>>|</|<\|)""")
+_TAGGED = re.compile(r"""(?<=[<>="'|])(?P<key>[^\W\d]\w{0,255})["']?\|?(?P<certain>>(?=[^<>]{1,400}<)|</|<\|)""")
 """A parameter in a tag or between tags."""
 _NAME = re.compile(r"(?<![\w$/])[^\W\d][\w.-]{0,255}")
 _BEFORE_NAME = re.compile(r"(?:\A|\n|[^\w\s.!?])[ \t]{0,9}\Z")
 """The beginning of a line or a sign before a name, which is not a word of a sentence there."""
+_KEY_BEFORE = re.compile(r"""["']([\w ]{1,40})["']\s{0,3}[:=]\s{0,3}\[?["']\Z""")
+"""The key of an object whose value the name is."""
 _BRACKET = re.compile(r"[(\[{<]")
 _TAG = re.compile(r"<[^<>]{0,80}(?:>|\Z)")
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -57,50 +59,53 @@ _SHORTENED = ("...", "…")
 """Signs that a text shows only a part of a call."""
 
 
-def damaged_calls(text: str, tools: KnownTools) -> Iterator[tuple[int, int, str]]:
-    """Yield the places of such calls in a text."""
+def damaged_calls(text: str, tools: KnownTools, called: Container[str] = ()) -> Iterator[tuple[int, int]]:
+    """Yield the places of such calls in a text.
+
+    Args:
+        text: the text.
+        tools: the known tools.
+        called: tools whose calls do not count, because the model has called them as it should.
+    """
     tagged = _TAGGED.finditer(text) if "<" in text else iter(())  # pragma: no mutate - only to be faster
     parameters = (match for match in chain(_PARAMETER.finditer(text), tagged) if match["key"] in tools.parameters)
     for parameter in islice(parameters, _MOST_PARAMETERS):
-        start = max(0, parameter.start("key") - _NEAR)
-        before = text[start : parameter.start("key")]
-        name = _name(before, parameter["key"], tools, misspelled=parameter["certain"] is not None)
-        if (
-            name is None
-            or not _is_markup(before[name[1] :])
-            or not _BEFORE_NAME.search(text, max(0, start + name[0] - 10), start + name[0])
-        ):
+        begin = max(0, parameter.start("key") - _NEAR)
+        before = text[begin : parameter.start("key")]
+        tool, start, end = _name(before, parameter["key"], tools, misspelled=parameter["certain"] is not None)
+        if not tool or tool in called or not _is_markup(before[end:]):
             continue
-        end = text.find("\n", parameter.end(), parameter.end() + _LONGEST)
-        end = end if end >= 0 else min(len(text), parameter.end() + _LONGEST)
-        if not any(sign in text[start + name[0] : end] for sign in _SHORTENED):
-            yield start + name[0], end, ""
+        start += begin
+        stop = text.find("\n", parameter.end(), parameter.end() + _LONGEST)
+        stop = stop if stop >= 0 else min(len(text), parameter.end() + _LONGEST)
+        is_whole = not any(sign in text[start:stop] for sign in _SHORTENED)
+        if is_whole and _may_be_called(text, start):
+            yield start, stop
 
 
-def _name(before: str, key: str, tools: KnownTools, *, misspelled: bool) -> tuple[int, int] | None:
-    """Return where the last name of a tool with this parameter is in the text before it, or None."""
+def _name(before: str, key: str, tools: KnownTools, *, misspelled: bool) -> tuple[str, int, int]:
+    """Return the last tool with this parameter that the text before it names, and where; or ""."""
     for match in reversed(list(_NAME.finditer(before))):
         name = tools.exactly(match[0].rstrip(".-"))
         if name:
-            return match.span() if key in tools.properties(name) else None
+            return (name, *match.span()) if key in tools.properties(name) else ("", 0, 0)
     names = tools.with_parameter(key) if misspelled else ()
-    places = (misspelled_in(before, name) for name in names[:_MOST_TOOLS] if len(name) >= _SHORTEST)
-    return next(filter(None, places), None)
+    for name in names[:_MOST_TOOLS]:
+        if len(name) >= _SHORTEST and (place := misspelled_in(before, name)) is not None:
+            return name, *place
+    return "", 0, 0
 
 
 def misspelled_in(text: str, name: str) -> tuple[int, int] | None:
-    """Return the last place in a text where a name is written with one mistake, or None."""
+    """Return a place in a text where a name is written with one mistake, or None."""
     # A mistake is in one half of the name, or between them; so at least one end of the name is right.
     half = (len(name) - 1) // 2
-    for start in _places(text, name[:half]):
-        for size in (len(name) - 1, len(name), len(name) + 1):
-            if _is_word(text, start, start + size) and _differ_once(text[start : start + size], name):
-                return start, start + size
-    for begin in _places(text, name[-half:]):
-        end = begin + half
-        for size in (len(name) - 1, len(name), len(name) + 1):
-            if _is_word(text, end - size, end) and _differ_once(text[end - size : end], name):
-                return end - size, end
+    sizes = (len(name) - 1, len(name), len(name) + 1)
+    heads = ((start, start + size) for start in _places(text, name[:half]) for size in sizes)
+    tails = ((at + half - size, at + half) for at in _places(text, name[-half:]) for size in sizes)
+    for start, end in chain(heads, tails):
+        if _is_word(text, start, end) and _differ_once(text[start:end], name):
+            return start, end
     return None
 
 
@@ -110,9 +115,11 @@ def _places(text: str, part: str) -> Sequence[int]:
 
 
 def _is_word(text: str, start: int, end: int) -> bool:
-    """Return whether no word goes on at either end of this place."""
-    beside = text[start - 1 : start] + text[end : end + 1]
-    return 0 <= start < end <= len(text) and not any(character.isalnum() for character in beside)
+    """Return whether no word and no path continues at either end of this place."""
+    if not 0 <= start < end <= len(text):
+        return False
+    beside = text[max(0, start - 1) : start] + text[end : end + 1]
+    return "/" not in (text[start], beside[:1]) and not any(character.isalnum() for character in beside)
 
 
 def _differ_once(written: str, name: str) -> bool:
@@ -122,6 +129,14 @@ def _differ_once(written: str, name: str) -> bool:
     rest, expected = written[at:], name[at:]
     swapped = rest[1:2] + rest[:1] + rest[2:]
     return rest[1:] == expected[1:] or rest == expected[1:] or rest[1:] == expected or swapped == expected
+
+
+def _may_be_called(text: str, start: int) -> bool:
+    """Return whether a name at this place is neither a word of a sentence nor another member of an object."""
+    begin = max(0, start - _NEAR)
+    key = _KEY_BEFORE.search(text, begin, start)
+    is_another = key is not None and not _is_known(folded_key(key[1]))
+    return not is_another and _BEFORE_NAME.search(text, begin, start) is not None
 
 
 def _is_markup(between: str) -> bool:

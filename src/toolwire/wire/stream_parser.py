@@ -18,6 +18,7 @@ from toolwire.wire.echoes import EchoFilter, check_results
 from toolwire.wire.fallback import FallbackLevel, FallbackReader
 from toolwire.wire.format_detection import FormatDetector
 from toolwire.wire.format_registry import AUTO, all_formats, get_format
+from toolwire.wire.invented_turns import InventedTurns
 from toolwire.wire.message_reader import MessageReader
 from toolwire.wire.prepared_tools import KnownTools, prepared_tools
 from toolwire.wire.reasoning_reader import (
@@ -162,6 +163,7 @@ class StreamParser:
             else None
         )
         self._echoes = EchoFilter(check_results(results)) if results else None
+        self._turns = InventedTurns()
         self._finished = False
         self._before: list[Event] = []  # events of a call that the prompt had begun
         if start:
@@ -188,7 +190,9 @@ class StreamParser:
             self._before.clear()
         if self._fallback is not None:
             events = self._fallback.filter(events, text)
-        return events if self._echoes is None else self._echoes.filter(events, text)
+        if self._echoes is not None:
+            events = self._echoes.filter(events, text)
+        return self._turns.filter(events) if events else events
 
     @property
     def reading_call(self) -> bool:
@@ -214,7 +218,7 @@ class StreamParser:
         if self._echoes is not None:
             # The finish reason must not promise calls that turned out to be copies of a result.
             calls -= self._echoes.echoes
-        return [*events, _CALLED if calls else _STOPPED]
+        return [*self._turns.filter(events), _CALLED if calls else _STOPPED]
 
 
 def _check_choice(name: str, value: object, choices: Sequence[str | None]) -> None:

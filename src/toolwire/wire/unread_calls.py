@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, groupby, islice
@@ -212,42 +212,46 @@ class _Unread:
     is_meant: bool
 
 
-def _unread_calls(text: str, options: ReadOptions, tools: KnownTools) -> list[_Unread]:
+def _unread_calls(text: str, options: ReadOptions, tools: KnownTools, called: Container[str]) -> list[_Unread]:
     """Return the calls in a text and the elements named after tools that should have been calls, in order.
 
-    Calls whose markup is disguised are among them.
+    Calls whose markup is disguised are among them, and damaged ones of tools that are not called otherwise.
     """
-    unread = _undisguised(text, options, tools)
+    unread = _undisguised(text, options, tools, called)
     view = plain_view(text)
     if view is None or not tools.may_be_named_in(view.text):
         return unread
     spans = Spans((place.start, place.end) for place in unread)
-    for place in _undisguised(view.text, options, tools):
+    for place in _undisguised(view.text, options, tools, called):
         start, end = view.start(place.start), view.end(place.end)
         if not spans.overlap(start, end) and not is_gloss(text[start:end]):
             unread.append(_Unread(start, end, "", place.is_meant))
     return sorted(unread, key=lambda place: place.start)
 
 
-def _undisguised(text: str, options: ReadOptions, tools: KnownTools) -> list[_Unread]:
+def _undisguised(text: str, options: ReadOptions, tools: KnownTools, called: Container[str]) -> list[_Unread]:
     """Return those of them whose markup is written as it has to be."""
     places = [(start, end, "") for start, end in islice(calls_in_lines(text, tools), _MOST)]
     unread: list[_Unread] = []
+    damaged: list[tuple[int, int, str]] = []
     if _BRACKET.search(text):  # pragma: no mutate - only to be faster
         calls = islice(calls_in_text(text, options, tools), _MOST)
         unread.extend(_Unread(place.start, place.end, "", place.is_meant) for place in calls)
-        for search in (_elements, _behind_names, _named_objects, damaged_calls):
+        for search in (_elements, _behind_names, _named_objects):
             places.extend(islice(search(text, tools), _MOST))
-    if not places and not unread:  # pragma: no mutate - only to be faster
+        # Last, since whatever can be read says more.
+        damaged = [(start, end, "") for start, end in islice(damaged_calls(text, tools, called), _MOST)]
+    if not places and not unread and not damaged:  # pragma: no mutate - only to be faster
         return []
-    spans = Spans((place.start, place.end) for place in unread)
     doubts = Doubts(text)
-    behind = 0
-    # At one place, the element says more than its first parameter.
-    for start, end, tool in sorted(places, key=lambda place: (place[0], not place[2], place[1])):
-        if start >= behind and not spans.overlap(start, end):
-            unread.append(_Unread(start, end, tool, not doubts.about(start, end)))
-            behind = end
+    for group in (places, damaged):
+        spans = Spans((place.start, place.end) for place in unread)
+        behind = 0
+        # At one place, the element says more than its first parameter.
+        for start, end, tool in sorted(group, key=lambda place: (place[0], not place[2], place[1])):
+            if start >= behind and not spans.overlap(start, end):
+                unread.append(_Unread(start, end, tool, not doubts.about(start, end)))
+                behind = end
     return sorted(unread, key=lambda place: place.start)
 
 
@@ -407,10 +411,11 @@ class UnreadCalls:
             return []
         unread: list[tuple[_Content, list[_Unread]]] = []
         number = 0
+        called_tools = {event.call.name for event in self.events if isinstance(event, CallEnd) and event.complete}
         has_content = any(isinstance(event, ContentDelta) and not event.text.isspace() for event in self.events)
         is_reasoning = not has_content and not self.has_calls
         for part in self._parts(ReasoningDelta if is_reasoning else ContentDelta):
-            places = _unread_calls(part.text, self._options, self._tools)
+            places = _unread_calls(part.text, self._options, self._tools, called_tools)
             unread.append((part, places))
             number += len(places)
             if number >= _MOST:

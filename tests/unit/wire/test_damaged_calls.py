@@ -42,6 +42,8 @@ DAMAGED = (
     """>>>search\n{"query": "tea"{}""",
     """[TOOL_CLLS]get_weather[ARGS]{"city": "Paris"}""",
     # a word of the markup is misspelled
+    """{"name": "get_weather", "argumentz": {"city": "a"}""",
+    """[{"name": ["get_weather"], "argumentz": {"city": "a"}}]""",
     """Action: search\nActin Input: {"query": "tea"}""",
     """{"tool": "search", "parameterss": {"query": "tea"}""",
     """<|channl|>commentary to=functions.search <|constrain|>json<|message|>{"query": "tea"}<|call|>""",
@@ -107,6 +109,12 @@ def test_the_problem_is_at_the_name_and_quotes_the_rest_of_the_line() -> None:
         "def get_weather(city='Paris, days=3):",
         "I cannot run get_weather(city='Paris, days=3).",
         "For example: get_weather(city='Paris, days=3)",
+        # a word of a sentence, a file, another member, a placeholder
+        'It is called get_weathers {"city": "Paris"',
+        'See get_weather {"city": "Pa',
+        "/bin/get_weather {'city': 'Paris'",
+        '{"title": "get_weather", "arguments": {"city": "Paris"}',
+        "search <query>",
         # two mistakes, and other tools and names
         'get_weathe({"city" "Paris")',
         'find_weather({"city: "Paris")',
@@ -126,6 +134,13 @@ def test_a_mention_is_not_reported(text: str) -> None:
     assert (response.tool_calls, response.problems) == ((), ())
 
 
+def test_a_damaged_call_of_a_tool_that_is_called_otherwise_is_not_reported() -> None:
+    call = """<tool_call>{"name": "%s", "arguments": {}}</tool_call>"""
+    damaged = "search(=query'tea')"
+    assert read(f"I look: {damaged}\n{call % 'search'}").problems == ()
+    assert [problem.raw for problem in read(f"I look: {damaged}\n{call % 'get_weather'}").problems] == [damaged]
+
+
 def test_the_last_name_before_a_parameter_is_that_of_its_tool() -> None:
     assert [problem.raw for problem in read('So: get_weather, search({"query: "tea"}').problems] == [
         'search({"query: "tea"}'
@@ -136,7 +151,7 @@ def test_the_last_name_before_a_parameter_is_that_of_its_tool() -> None:
 @pytest.mark.parametrize(
     ("written", "is_near"),
     [
-        *((name, True) for name in ("get_weather", "gt_weather", "get_weathe", "get_weatherr", "get_wetaher")),
+        *((name, True) for name in ("gt_weather", "get_weathe", "get_weatherr", "get_wetaher")),
         *((name, True) for name in ("xet_weather", "et_weather", "get-weather", "xget_weather", "get_weatehr")),
         *((name, True) for name in ("get_ weather", "get_weathre", "egt_weather", "get_weather_", "get_wather")),
         *((name, False) for name in ("gt_weathr", "get_weath", "get_weatherrr", "weather", "get", "teg_weather")),
@@ -163,7 +178,7 @@ def test_only_so_many_parameters_are_looked_at(monkeypatch: pytest.MonkeyPatch) 
     looked: list[str] = []
     search = damaged_calls._name
 
-    def counted(before: str, key: str, known: object, *, misspelled: bool) -> tuple[int, int] | None:
+    def counted(before: str, key: str, known: object, *, misspelled: bool) -> tuple[str, int, int]:
         looked.append(before)
         return search(before, key, tools, misspelled=misspelled)
 

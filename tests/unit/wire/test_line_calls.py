@@ -87,7 +87,6 @@ NOT_CALLS = [
     *('{"name": "get_weather", "result": {"city": "a"}}', '{"name": "get_time", "argumentz": {"city": "a"}}'),
     *('{"name": "get_weather", "argumentz": {}}', '{"title": "get_weather", "argumentz": {"city": "a"}}'),
     '{"name": "get_weather", "parameter": {"type": "object", "properties": {"city": {"type": "string"}}}}',
-    *('{"name": "get_weather", "argumentz": {"city": "a"}', '[{"name": ["get_weather"], "argumentz": {"city": "a"}}]'),
     *("Observation: It rains.\n/get_weather city=Paris", "observation: \n\ntool: get_weather\ncity: a"),
     *("For example:\n/get_weather city=Paris", "I cannot do that.\nname: get_weather\ncity: Paris"),
 ]
