@@ -55,6 +55,10 @@ _MARKUP = frozenset().union(NAME_KEYS, ARGUMENT_KEYS, IDENTITY_KEYS, _WORDS, ("c
 """Words that formats have between the name of a tool and its arguments."""
 _GOES_ON = re.compile(r"[^\w\s]*\w*\s[^\W\d]")
 """Words of a sentence behind a bracket."""
+_ABOUT = re.compile(r"""["']description["']\s{0,3}:""")
+"""A member of objects that are about a tool, and do not call it."""
+_NEAR_BEHIND = 200
+"""Number of characters behind a parameter in which such a member is looked for."""
 _SHORTENED = ("...", "…")
 """Signs that a text shows only a part of a call."""
 
@@ -79,7 +83,8 @@ def damaged_calls(text: str, tools: KnownTools, called: Container[str] = ()) -> 
         stop = text.find("\n", parameter.end(), parameter.end() + _LONGEST)
         stop = stop if stop >= 0 else min(len(text), parameter.end() + _LONGEST)
         is_whole = not any(sign in text[start:stop] for sign in _SHORTENED)
-        if is_whole and _may_be_called(text, start):
+        is_about = "description" not in tools.parameters and _ABOUT.search(text, start, parameter.end() + _NEAR_BEHIND)
+        if is_whole and not is_about and _may_be_called(text, start):
             yield start, stop
 
 

@@ -102,6 +102,7 @@ def test_the_problem_is_at_the_name_and_quotes_the_rest_of_the_line() -> None:
         "get_weather(city: str, days: int = 3)",
         "get_weather(city=city)",
         '{"get_weather": {"city": {"type": "string"}',
+        '{"name": "get_weather", "arguments": {"city": "Paris"},\n"description": "Return the',
         '{"get_weather": {"city": { "description": "The city."}',
         # an example, a definition, a refusal
         'get_weather(city="Paris, ...)',
