@@ -27,7 +27,6 @@ import toolwire
 from toolwire._surface import FRAMEWORK_MODULES, PUBLIC_PACKAGES
 from toolwire.agent import AgentConfig, Budget, Prices
 from toolwire.agent.summarize import Summarize
-from toolwire.cli.check_command import PROBES
 from toolwire.cli.formats_command import SAMPLE_CALL, SAMPLE_TOOL
 from toolwire.cli.program import program
 from toolwire.client.endpoints import ENDPOINTS
@@ -61,6 +60,7 @@ from toolwire.models.local.weights import WEIGHTS
 from toolwire.policy import Limit, Rule
 from toolwire.policy.intent import IntentDetector
 from toolwire.policy.rule_tables import Defaults, LimitTable, PolicyTable, RuleTable
+from toolwire.probes.all_probes import PROBES
 from toolwire.providers import server_compaction
 from toolwire.providers.api_registry import _ALIASES, APIS
 from toolwire.providers.base import ProviderApi
@@ -390,8 +390,8 @@ def _efforts() -> str:
 
 
 def _probes() -> str:
-    rows = ((f"`{probe.id}`", probe.title, f"[source]({probe.source})") for probe in PROBES)
-    return _table(("probe", "rule", ""), rows)
+    rows = ((probe.theme, f"`{probe.id}`", probe.title, f"[source]({probe.source})") for probe in PROBES)
+    return _table(("theme", "probe", "rule", ""), rows)
 
 
 def _formats() -> str:

@@ -1,119 +1,141 @@
-"""A server of any API on loopback whose model does what the probes ask, except for one planted fault."""
+"""A server of any API on loopback: a healthy one, and broken ones that differ from it by one planted fault each."""
 
+import itertools
 import json
-import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tests.integration.servers import Answer, Asked, serving
+from tests.integration.scripted_model import in_pieces, prompt_of, respond
+from tests.integration.servers import PIECE, Answer, Asked, serving
 
 import toolwire
-from toolwire import FinishReason, ParsedResponse, ToolCall, ToolResult, Usage
-from toolwire.messages import TextPart
-from toolwire.probes.smoke_probes import CODE, PARIS, ROME
+from toolwire import ParsedResponse
+from toolwire.errors import DefinitionError
+from toolwire.providers.base import ProviderApi
 from toolwire.providers.request import ChatRequest
 
 KEY = "key-of-the-test"
-FAULTS = {
-    "none": None,
-    "streamed arguments differ": "streamed-call",
-    "stream ends in the middle": "streamed-call",
-    "ids are missing": "call-ids",
-    "ids are equal": "call-ids",
-    "arguments are cut": "one-call",
-    "finish reason of calls": "one-call",
-    "finish reason of cut answers": "cut-answer",
-    "named choice is ignored": "named-choice",
-    "usage is missing": "usage",
-    "usage of streams is missing": "streamed-usage",
-    "result is ignored": "result-returned",
-    "one of two calls": "parallel-calls",
-    "the same call twice": "parallel-calls",
-    "call is in the text": "one-call",
-    "any key is accepted": "wrong-key",
-    "wrong key crashes": "wrong-key",
-}
-"""Planted faults, and the probe that has to find each."""
-USAGE = Usage(20, 10)
+MODEL = "m"
+Body = dict[str, Any]
+
+
+def _same(value: Any, *_: Any) -> Any:
+    return value
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault of a server, as changes of what passes through it.
+
+    Attributes:
+        probes: the probes that have to fail, at least.
+        body: changes the body of a request before it is read.
+        request: changes a request before the model sees it.
+        response: changes the answer of the model.
+        whole: changes the body of a whole answer.
+        chunks: changes the objects of a stream of server-sent events.
+        data: changes the bytes of an answer, of a stream if the second argument is true.
+        reply: changes the finished answer to a request.
+    """
+
+    probes: frozenset[str] = frozenset()
+    body: Callable[[Body], Body] = _same
+    request: Callable[[ChatRequest], ChatRequest] = _same
+    response: Callable[[ParsedResponse, ChatRequest], ParsedResponse] = _same
+    whole: Callable[[Body], Body] = _same
+    chunks: Callable[[list[Any]], list[Any]] = _same
+    data: Callable[[bytes, bool], bytes] = _same
+    reply: Callable[[Answer, Asked], Answer] = _same
+
+
+HEALTHY = Fault()
 
 
 @contextmanager
-def probed(api_name: str, fault: str = "none") -> Iterator[str]:
+def probed(api_name: str, fault: Fault = HEALTHY) -> Iterator[str]:
     """Yield the address of a server."""
-    api = toolwire.get_api(api_name)
-
-    def answer(request: Asked) -> Answer:
-        if KEY not in "".join(request.headers.values()) and fault != "any key is accepted":
-            error = b'{"error": {"message": "Incorrect API key provided", "type": "invalid_request_error"}}'
-            return Answer(error, status=500 if fault == "wrong key crashes" else 401)
-        body = json.loads(request.body)
-        stream = bool(body.get("stream")) or "stream" in request.path
-        response = respond(api.decode_request(body), fault, stream=stream)
-        if stream:
-            data = b"".join(api.encode_stream(toolwire.replay(response), model="m"))
-            if fault == "stream ends in the middle" and response.tool_calls:
-                data = data[: len(data) * 6 // 10]
-            return Answer(_changed(data, fault), content_type="text/event-stream")
-        return Answer(_changed(json.dumps(api.encode_response(response, model="m")).encode(), fault))
-
-    with serving(answer) as url:
+    server = _Server(toolwire.get_api(api_name), fault)
+    with serving(lambda asked: fault.reply(server.answer(asked), asked), get=True) as url:
         yield url
 
 
-def _changed(data: bytes, fault: str) -> bytes:
-    """Return the bytes of an answer of Chat Completions with a fault that a `ParsedResponse` cannot express."""
-    if fault == "ids are missing":
-        return re.sub(rb'"id": ?"call_\d", ?', b"", data)
-    if fault == "arguments are cut":
-        return data.replace(rb"\"days\": 3}", rb"\"da")
-    return data
+class _Server:
+    def __init__(self, api: ProviderApi, fault: Fault) -> None:
+        self._api = api
+        self._fault = fault
+        self._numbers = itertools.count(1)
+
+    def answer(self, asked: Asked) -> Answer:
+        if asked.method == "GET":
+            return _json({"object": "list", "data": [{"id": MODEL, "object": "model"}]})
+        if KEY not in "".join(asked.headers.values()):
+            return self._error(401, "Incorrect API key provided")
+        try:
+            body = json.loads(asked.body)
+        except ValueError as error:
+            return self._error(400, f"the body is not JSON: {error}")
+        if not isinstance(body, dict):
+            return self._error(400, "the body is not an object")
+        body = self._fault.body(body)
+        try:
+            request = self._api.decode_request(body)
+        except DefinitionError as error:
+            return self._error(400, str(error))
+        if reason := _refusal(request, body):
+            return self._error(404 if "model" in reason else 400, reason)
+        request = self._fault.request(request)
+        if asked.path == "/apply-template":
+            return _json({"prompt": prompt_of(request)})
+        return self._answered(request, bool(body.get("stream")) or "stream" in asked.path)
+
+    def _answered(self, request: ChatRequest, streams: bool) -> Answer:
+        answer = respond(request)
+        calls = tuple(replace(call, id=f"call{next(self._numbers):05d}") for call in answer.tool_calls)
+        answer = self._fault.response(replace(answer, tool_calls=calls), request)
+        if not streams:
+            body = self._fault.whole(self._api.encode_response(answer, model=MODEL, created=1_700_000_000))
+            return replace(_json(body), body=self._fault.data(json.dumps(body).encode(), False))
+        events = in_pieces(toolwire.replay(answer))
+        data = b"".join(self._api.encode_stream(events, model=MODEL, created=1_700_000_000))
+        if self._fault.chunks is not _same:
+            data = _framed(self._fault.chunks(_chunks(data)))
+        data = self._fault.data(data, True)
+        # The longest answers take long enough that a stream can be told from an answer that arrives at once.
+        pause = 0.4 / (len(data) / PIECE) if "1 to 40" in str(request.messages[-1]) else 0.0
+        kind = {"ollama": "application/x-ndjson", "bedrock_converse": "application/vnd.amazon.eventstream"}
+        return Answer(data, content_type=kind.get(self._api.kind, "text/event-stream"), pause=pause)
+
+    def _error(self, status: int, message: str) -> Answer:
+        error: Any = {"message": message, "type": "invalid_request_error"}
+        forms = {"ollama": {"error": message}, "mistral": {"object": "error", **error}, "cohere": {"message": message}}
+        return _json(forms.get(self._api.kind, {"error": error}), status)
 
 
-def respond(request: ChatRequest, fault: str, *, stream: bool) -> ParsedResponse:
-    """Return what the model answers."""
-    response = _respond(request, fault, stream=stream)
-    if fault == ("usage of streams is missing" if stream else "usage is missing"):
-        return response
-    return replace(response, usage=USAGE)
+def _refusal(request: ChatRequest, body: Body) -> str:
+    """Return why a sound server refuses a request; "" if it does not."""
+    conversation = next((body[name] for name in ("messages", "contents", "input") if name in body), None)
+    if not request.messages or not isinstance(conversation, list | str):
+        return "there are no messages"
+    if request.model not in ("", MODEL):
+        return f"there is no model {request.model}"
+    if any(not tool.name for tool in request.tools) or (body.get("tools") and not request.tools):
+        return "a tool has no name"
+    return ""
 
 
-def _respond(request: ChatRequest, fault: str, *, stream: bool) -> ParsedResponse:
-    last = request.messages[-1]
-    text = " ".join(part.text for part in last.parts if isinstance(part, TextPart))
-    results = [part.text for message in request.messages for part in message.parts if isinstance(part, ToolResult)]
-    if results:
-        assert CODE in results[0]
-        return ParsedResponse("I do not know." if fault == "result is ignored" else f"It is {CODE}.")
-    if "blue" in text:
-        return ParsedResponse("Blue.")
-    if "1 to 200" in text:
-        assert request.max_tokens == 16
-        reason = FinishReason.STOP if fault == "finish reason of cut answers" else FinishReason.LENGTH
-        return ParsedResponse("One two three", finish_reason=reason)
-    if request.tool_choice.name == "get_time" and fault != "named choice is ignored":
-        return _calls(("get_time", {"city": "Paris"}))
-    if "twice" in text:
-        if fault == "one of two calls":
-            return _calls(("get_weather", PARIS))
-        if fault == "the same call twice":
-            return _calls(("get_weather", PARIS), ("get_weather", PARIS))
-        ids = ("call_1", "call_1") if fault == "ids are equal" else ("call_1", "call_2")
-        return _calls(("get_weather", PARIS), ("get_weather", ROME), ids=ids)
-    if fault == "call is in the text":
-        return ParsedResponse(
-            '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}</tool_call>'
-        )
-    if fault == "streamed arguments differ" and stream:
-        return _calls(("get_weather", {**PARIS, "days": 33}))
-    response = _calls(("get_weather", PARIS))
-    return replace(response, finish_reason=FinishReason.LENGTH) if fault == "finish reason of calls" else response
+def _json(body: Any, status: int = 200) -> Answer:
+    return Answer(json.dumps(body).encode(), status=status)
 
 
-def _calls(*calls: tuple[str, dict[str, Any]], ids: tuple[str, ...] = ("call_1", "call_2")) -> ParsedResponse:
-    return ParsedResponse(
-        "",
-        tool_calls=tuple(ToolCall(name, arguments, id) for (name, arguments), id in zip(calls, ids, strict=False)),
-        finish_reason=FinishReason.TOOL_CALLS,
+def _chunks(data: bytes) -> list[Any]:
+    """Return the objects of server-sent events; their end marks are texts."""
+    parts = [line.removeprefix(b"data:").strip() for line in data.splitlines() if line.startswith(b"data:")]
+    return [json.loads(part) if part.startswith(b"{") else part.decode() for part in parts]
+
+
+def _framed(chunks: list[Any]) -> bytes:
+    return b"".join(
+        b"data: " + (chunk if isinstance(chunk, str) else json.dumps(chunk)).encode() + b"\n\n" for chunk in chunks
     )

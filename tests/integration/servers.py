@@ -1,6 +1,7 @@
 """A server on loopback for tests of clients: it answers what a test says, in pieces of odd sizes."""
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,6 +31,10 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     cut: bool = False
     """The connection ends before the body does."""
+    pause: float = 0.0
+    """Seconds between two pieces."""
+    delay: float = 0.0
+    """Seconds between the headers and the first piece."""
 
 
 @contextmanager
@@ -52,9 +57,12 @@ def serving(answer: Callable[[Asked], Answer], *, get: bool = False) -> Iterator
             for key, value in made.headers.items():
                 self.send_header(key, value)
             self.end_headers()
+            time.sleep(made.delay)
             for at in range(0, len(made.body), PIECE):
                 piece = made.body[at : at + PIECE]
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+                if made.pause:
+                    time.sleep(made.pause)
             if made.cut:
                 self.close_connection = True
                 self.connection.close()

@@ -1,36 +1,37 @@
-"""`toolwire check --smoke` against servers of each API on loopback: healthy ones, and ones with a planted fault."""
+"""`toolwire check` against servers of each API on loopback: healthy ones, and ones with a planted fault."""
 
-import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
-from tests.integration.probed_server import FAULTS, KEY, probed
+from tests.integration.planted_faults import FAULTS
+from tests.integration.probed_server import KEY, MODEL, Fault, probed
 from tests.integration.servers import Answer, serving
 
+from toolwire import FinishReason, Usage
 from toolwire.cli import run
-from toolwire.cli.check_command import PROBES
+from toolwire.probes.all_probes import PROBES
 
 APIS = (
-    *("openai_chat", "openai_compatible", "openai_responses", "anthropic_messages", "gemini", "bedrock_converse"),
-    *("mistral", "cohere", "ollama", "groq", "vllm"),
+    *("openai_chat", "openai_responses", "anthropic_messages", "gemini", "bedrock_converse", "mistral", "cohere"),
+    *("ollama", "groq", "openai_compatible"),
 )
-SKIPPED = {
-    "gemini": {"call-ids"},
-    "ollama": {"call-ids", "named-choice"},
-    "cohere": {"named-choice"},
-    "bedrock_converse": {"wrong-key"},
-}
-"""Probes that do not apply to an API."""
 
 
 def check(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, dict[str, dict[str, Any]], dict[str, int]]:
     """Return the exit status, the results by the probe's id, and the counts."""
-    status = run(["check", "--json", "--smoke", *arguments])
+    status = run(["check", "--json", *arguments])
     *lines, last = capsys.readouterr().out.splitlines()
     results = [json.loads(line) for line in lines]
     return status, {result["probe"]: result for result in results}, json.loads(last)
+
+
+def of(api: str, url: str, *arguments: str) -> tuple[str, ...]:
+    """Return the arguments for a server of the tests."""
+    return ("--api", api, "--model", MODEL, "--base-url", url, "--key-env", "TEST_KEY", *arguments)
 
 
 @pytest.fixture(autouse=True)
@@ -43,52 +44,98 @@ def keys(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("AWS_SESSION_TOKEN", raising=False)
 
 
+NOT_SHOWN = {
+    "openai_chat": {"call-in-reasoning"},
+    "openai_responses": {"call-in-reasoning", "stop-word"},
+    "anthropic_messages": {"call-in-reasoning"},
+    "mistral": {"call-in-reasoning", "arguments-in-pieces"},
+}
+"""Probes that show nothing at a healthy server, besides those of other APIs. The model shows no reasoning."""
+
+
 @pytest.mark.parametrize("api", APIS)
-def test_a_healthy_server_passes(api: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_healthy_server_has_no_faults(api: str, capsys: pytest.CaptureFixture[str]) -> None:
     with probed(api) as url:
-        status, results, counts = check(
-            capsys, "--api", api, "--model", "m", "--base-url", url, "--key-env", "TEST_KEY"
-        )
+        status, results, counts = check(capsys, *of(api, url))
     reasons = {name: result["reason"] for name, result in results.items() if result["status"] == "failed"}
     assert (status, reasons) == (0, {})
-    assert {name for name, result in results.items() if result["status"] == "skipped"} == SKIPPED.get(api, set())
+    assert list(results) == [probe.id for probe in PROBES]
+    assert counts == {"passed": counts["passed"], "failed": 0, "not shown": len(PROBES) - counts["passed"]}
+    hidden = {
+        name
+        for name, result in results.items()
+        if result["status"] == "not shown" and "is not one of" not in result["reason"]
+    }
+    assert all(results[name]["reason"] for name in hidden)
+    if api in NOT_SHOWN:
+        assert hidden == NOT_SHOWN[api]
+    assert counts["passed"] > 60
+
+
+def test_the_smoke_probes_are_few(capsys: pytest.CaptureFixture[str]) -> None:
+    with probed("openai_chat") as url:
+        status, results, counts = check(capsys, *of("openai_chat", url, "--smoke"))
+    assert status == 0
     assert list(results) == [probe.id for probe in PROBES if probe.smoke]
-    assert counts["passed"] == len(results) - counts["skipped"]
+    assert counts["passed"] == len(results) == 11
 
 
 @pytest.mark.need(39)
-@pytest.mark.parametrize("fault", [fault for fault, probe in FAULTS.items() if probe])
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_planted_fault_is_found(fault: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with probed("openai_chat", fault) as url:
-        status, results, _ = check(
-            capsys, "--api", "openai_chat", "--model", "m", "--base-url", url, "--key-env", "TEST_KEY"
-        )
+    probes = sorted(FAULTS[fault].probes)
+    with probed("openai_chat", FAULTS[fault]) as url:
+        only = [argument for probe in probes for argument in ("--only", probe)]
+        status, results, _ = check(capsys, *of("openai_chat", url, *only))
+    assert {name: result["status"] for name, result in results.items()} == dict.fromkeys(probes, "failed"), results
     assert status == 1
-    result = results[FAULTS[fault]]
-    assert result["status"] == "failed", results
-    assert result["reason"]
+    assert all(result["reason"] for result in results.values())
     assert KEY not in json.dumps(results)
 
 
-OF_CHAT = {"ids are missing", "arguments are cut"}
-"""Faults that are planted in the bytes of Chat Completions."""
+@pytest.mark.parametrize("api", ["anthropic_messages", "openai_responses", "gemini", "ollama"])
+def test_planted_faults_are_found_in_other_apis(api: str, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = {
+        "the second of two calls is lost": "parallel-calls",
+        "a call stays in the text": "one-call",
+        "results do not reach the model": "result-returned",
+        "the reason of a cut answer is stop": "cut-answer",
+        "system messages do not reach the model": "system-message",
+        "nested objects arrive as text": "nested-schema",
+    }
+    found = {}
+    for fault, probe in expected.items():
+        with probed(api, FAULTS[fault]) as url:
+            _, results, _ = check(capsys, *of(api, url, "--only", probe))
+        found[fault] = results[probe]["status"]
+    assert found == dict.fromkeys(expected, "failed")
 
 
-@pytest.mark.parametrize(
-    ("fault", "api"),
-    list(
-        zip(
-            (fault for fault, probe in FAULTS.items() if probe and fault not in OF_CHAT),
-            itertools.cycle(("anthropic_messages", "openai_responses", "mistral")),
-        )
-    ),
-)
-def test_a_planted_fault_is_found_in_other_apis(fault: str, api: str, capsys: pytest.CaptureFixture[str]) -> None:
-    probe = FAULTS[fault]
-    with probed(api, fault) as url:
-        arguments = ("--api", api, "--model", "m", "--base-url", url, "--key-env", "TEST_KEY", "--only", str(probe))
-        status, results, _ = check(capsys, *arguments)
-    assert (status, results[str(probe)]["status"]) == (1, "failed")
+def test_a_weak_model_is_not_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    # It answers everything with the same words, which no server can help.
+    def weak(answer: Any, _: Any) -> Any:
+        words = replace(answer, content="I am not sure.", tool_calls=(), incomplete=(), usage=Usage(20, 4))
+        return replace(words, finish_reason=FinishReason.STOP)
+
+    with probed("openai_chat", Fault(response=weak)) as url:
+        _, results, _ = check(capsys, *of("openai_chat", url, "--tries", "1"))
+    failed = {name: result["reason"] for name, result in results.items() if result["status"] == "failed"}
+    # A server has to enforce these whatever the model wants. The tokens of this one do not depend on the prompt.
+    enforced = {"required-choice", "streamed-required-choice", "named-choice", "streamed-named-choice"}
+    counted = {result["probe"] for result in results.values() if "does not reach the model" in result["reason"]}
+    assert set(failed) - counted == enforced, failed
+
+
+def test_a_fault_that_the_model_may_have_made_has_to_happen_each_time(capsys: pytest.CaptureFixture[str]) -> None:
+    fault = FAULTS["results do not reach the model"]
+    with probed("openai_chat", fault) as url:
+        arguments = of("openai_chat", url, "--only", "result-returned", "--tries")
+        _, once, _ = check(capsys, *arguments, "1")
+        _, thrice, _ = check(capsys, *arguments, "3")
+    assert once["result-returned"]["status"] == "not shown"
+    assert "more --tries would show more" in once["result-returned"]["reason"]
+    assert thrice["result-returned"]["status"] == "failed"
+    assert thrice["result-returned"]["reason"].endswith("3 times in a row")
 
 
 def test_a_profile_of_a_file_is_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -96,31 +143,65 @@ def test_a_profile_of_a_file_is_checked(tmp_path: Path, capsys: pytest.CaptureFi
         (tmp_path / "own.toml").write_text(
             f'[profiles.fast]\nprovider = "anthropic"\nmodel = "m"\nurl = "{url}"\nkey_env = "TEST_KEY"\n'
         )
-        assert run(["check", "fast", "--config", "own.toml", "--smoke", "--only", "one-call"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines == [
-        "passed  one-call: A call has the name and the arguments that were asked for.",
-        "        1 passed, 0 failed, 0 skipped",
+        assert run(["check", "fast", "--config", "own.toml", "--only", "one-call"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "passed\tcalls\tone-call\tA call that the model makes arrives as a call, once.",
+        "1 passed, 0 failed, 0 not shown",
     ]
     assert run(["check", "fats", "--config", "own.toml"]) == 2
     assert "own.toml has no profile 'fats'; did you mean fast?" in capsys.readouterr().err
 
 
+def test_the_only_model_of_a_url_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    with probed("openai_chat") as url:
+        assert run(["check", url, "--key-env", "TEST_KEY", "--only", "plain-answer", "--only", "tool choice"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "7 passed, 0 failed, 0 not shown"
+
+
+def test_a_server_with_several_models_needs_the_name_of_one(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(lambda _: Answer(b'{"data": [{"id": "a"}, {"id": "b"}]}'), get=True) as url:
+        assert run(["check", url]) == 2
+    assert capsys.readouterr().err == "toolwire: give --model; there are a, b\n"
+
+
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
-def test_a_key_that_the_server_quotes_is_not_shown(form: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    message = {"role": "assistant", "content": f"Your key is {KEY}."}
+def test_a_key_that_the_server_quotes_is_not_shown(
+    form: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    message = {"role": "assistant", "content": f"Your key is {KEY}. <|im_end|>"}
     body = {"object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": message}]}
     with serving(lambda _: Answer(json.dumps(body).encode())) as url:
-        options = ("--base-url", url, "--model", "m", "--key-env", "TEST_KEY", "--only", "plain-answer")
-        assert run(["check", *options, *form]) == 1
+        files = ("--report", str(tmp_path / "report.json"), "--junit", str(tmp_path / "junit.xml"))
+        assert run(["check", *of("openai_chat", url, "--only", "clean-text", *files, *form)]) == 1
     output = capsys.readouterr().out
-    assert "Your key is" in output
-    assert KEY not in output
+    for text in (output, (tmp_path / "report.json").read_text(), (tmp_path / "junit.xml").read_text()):
+        assert "Your key is" in text
+        assert KEY not in text
+
+
+def test_reports_contain_requests_and_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report, junit = tmp_path / "report.json", tmp_path / "junit.xml"
+    with probed("openai_chat", FAULTS["a call stays in the text"]) as url:
+        arguments = ("--only", "one-call", "--only", "plain-answer", "--only", "image-result", "--only", "blocks")
+        run(["check", *of("openai_chat", url, *arguments, "--report", str(report), "--junit", str(junit))])
+    written = json.loads(report.read_text())
+    assert (written["api"], written["model"]) == ("openai_chat", "m")
+    assert written["counts"] == {"passed": 2, "failed": 1, "not shown": 1}
+    (exchange,) = next(result for result in written["results"] if result["probe"] == "one-call")["exchanges"]
+    assert json.loads(exchange["sent"])["tools"][0]["function"]["name"] == "get_weather"
+    assert "<tool_call>" in json.loads(exchange["answer"])["choices"][0]["message"]["content"]
+    assert exchange["status"] == 200
+    suites = ElementTree.parse(junit).getroot()
+    assert (suites.get("tests"), suites.get("failures"), suites.get("skipped")) == ("4", "1", "1")
+    case = next(case for case in suites.iter("testcase") if case.get("name") == "one-call")
+    assert "set its parser of tool calls" in str(case.find("failure").get("message"))  # type: ignore[union-attr]
+    assert "HTTP 200" in str(case.find("system-out").text)  # type: ignore[union-attr]
+    capsys.readouterr()
 
 
 def test_a_missing_key_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    assert run(["check", "--api", "openai", "--model", "gpt-5-mini", "--smoke"]) == 2
+    assert run(["check", "--api", "openai", "--model", "gpt-5-mini"]) == 2
     output = capsys.readouterr()
     assert output.out == ""
     assert output.err == (
@@ -128,26 +209,43 @@ def test_a_missing_key_is_one_line(capsys: pytest.CaptureFixture[str], monkeypat
     )
 
 
-def test_a_server_that_cannot_be_reached_is_asked_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_that_cannot_be_reached_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with probed("openai_chat") as url:
         pass
-    (stopped := Path("stopped.toml")).write_text(
-        f'[profiles.p]\nmodel = "m"\nurl = "{url}"\nretry = {{ attempts = 1 }}\n'
-    )
-    status, results, counts = check(capsys, "p", "--config", str(stopped))
-    assert (status, counts["failed"], counts["passed"]) == (1, 1, 0)
-    assert "cannot be reached" in results["plain-answer"]["reason"]
-    assert results["one-call"]["reason"] == "the first request failed"
+    Path("stopped.toml").write_text(f'[profiles.p]\nmodel = "m"\nurl = "{url}"\nretry = {{ attempts = 1 }}\n')
+    assert run(["check", "p", "--config", "stopped.toml"]) == 2
+    output = capsys.readouterr()
+    assert (output.out, output.err.count("\n")) == ("", 1)
+    assert "cannot be reached" in output.err
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (Answer(b"<!doctype html><html></html>", content_type="text/html"), "a page of HTML or XML (HTTP 200)"),
+        (Answer(b"<html>Not found</html>", 404, "text/html"), "a page of HTML or XML (HTTP 404)"),
+        (Answer(b'{"error": "no such path"}', 404), "the first request failed: openai_chat answered 404"),
+        (Answer(b'{"error": {"message": "Wrong key"}}', 401), "the first request failed: openai_chat answered 401"),
+    ],
+    ids=["page", "missing page", "missing path", "wrong key"],
+)
+def test_an_address_without_an_api_is_one_line(answer: Answer, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(lambda _: answer) as url:
+        assert run(["check", *of("openai_chat", url)]) == 2
+    output = capsys.readouterr()
+    assert (output.out, output.err.count("\n")) == ("", 1)
+    assert words in output.err
 
 
 def test_a_server_without_keys_is_not_asked_with_a_wrong_one(capsys: pytest.CaptureFixture[str]) -> None:
-    with probed("openai_chat", "any key is accepted") as url:
-        status, results, _ = check(capsys, "--base-url", url, "--model", "m")
+    with probed("openai_chat") as url:
+        status, results, _ = check(capsys, "--base-url", url, "--model", "m", "--only", "wrong-key")
     assert status == 0
     assert results["wrong-key"] == {
         "probe": "wrong-key",
+        "theme": "errors",
         "title": "A wrong key is refused.",
-        "status": "skipped",
+        "status": "not shown",
         "reason": "no key is set for this server",
         "source": "https://platform.openai.com/docs/guides/error-codes",
     }
@@ -156,12 +254,13 @@ def test_a_server_without_keys_is_not_asked_with_a_wrong_one(capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "give a profile of --config, or --model with --api or --base-url"),
-        (("--api", "openai"), "give a profile of --config, or --model with --api or --base-url"),
+        ((), "give a profile of --config or a URL, or --model with --api or --base-url"),
+        (("--api", "openai"), "give a profile of --config or a URL, or --model with --api or --base-url"),
         (("p", "--api", "openai", "--model", "m"), "take the place of a profile"),
+        (("http://127.0.0.1:1", "--base-url", "http://127.0.0.1:1"), "give the URL once"),
         (("--api", "opnai", "--model", "m"), "did you mean openai"),
-        (("--api", "openai", "--model", "m", "--only", "usages"), "there is no probe 'usages'; did you mean usage?"),
-        (("--api", "openai", "--model", "m", "--only", "x"), "there are plain-answer, usage"),
+        (("--api", "openai", "--model", "m", "--only", "usages"), "there is no probe 'usages'; did you mean usage"),
+        (("--api", "openai", "--model", "m", "--only", "x"), "there are answers, usage"),
         (("missing", "--config", "none.toml"), "none.toml"),
     ],
 )
@@ -181,3 +280,5 @@ def test_a_model_of_this_process_has_no_endpoint(capsys: pytest.CaptureFixture[s
 def test_probes_have_unique_ids_and_a_source() -> None:
     assert len({probe.id for probe in PROBES}) == len(PROBES)
     assert all(probe.source.startswith("https://") and probe.title.endswith(".") for probe in PROBES)
+    assert not {probe.id for probe in PROBES} & {probe.theme for probe in PROBES}
+    assert {probe for fault in FAULTS.values() for probe in fault.probes} <= {probe.id for probe in PROBES}

@@ -34,11 +34,15 @@ class BusySign:
                 self._status.stop()
             self._status = None
 
+    def update(self, what: str) -> None:
+        """Show another text beside the spinner."""
+        if self._status is not None:
+            self._status.update(styled(what, "dim"))
+
     def progress(self, report: ToolProgress) -> None:
         """Show the progress of a call."""
-        if self._status is not None:
-            of = f" of {report.total:g}" if report.total is not None else ""
-            self._status.update(styled(f"{report.tool}: {report.done:g}{of} {report.message}", "dim"))
+        of = f" of {report.total:g}" if report.total is not None else ""
+        self.update(f"{report.tool}: {report.done:g}{of} {report.message}")
 
     @contextmanager
     def pause(self) -> Iterator[None]:

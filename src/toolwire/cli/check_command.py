@@ -3,44 +3,50 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
-from typing import Annotated
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from toolwire._surface import needs_extra
-from toolwire.cli.console import CliError, console, emit, labelled
+from toolwire.cli.busy_sign import BUSY
+from toolwire.cli.check_report import counts_of, result_row, show_results, write_junit, write_report
+from toolwire.cli.console import CliError, emit
 from toolwire.cli.option_groups import takes_options
 from toolwire.client.endpoints import ENDPOINTS, Endpoint
 from toolwire.config.tables import ModelProfile, load_configuration
-from toolwire.errors import ConfigurationError
+from toolwire.errors import ConfigurationError, ProviderError
+from toolwire.probes.all_probes import PROBES
 from toolwire.probes.probe import Probe, ProbeResult, run_probes
-from toolwire.probes.probed_model import ProbedModel
-from toolwire.probes.smoke_probes import SMOKE_PROBES
-from toolwire.providers.api_registry import get_api
+from toolwire.probes.probed_model import MAX_TOKENS, ProbedModel
 from toolwire.text.suggest import closest, did_you_mean
+
+if TYPE_CHECKING:
+    from toolwire.client.client import Client
+    from toolwire.client.exchange import Transport
+    from toolwire.client.transport import HttpTransport
+    from toolwire.providers.base import ProviderApi
 
 EXAMPLES = """Examples:
 
+toolwire check http://localhost:8000/v1 --model Qwen/Qwen3-8B
+
 toolwire check fast --config toolwire.toml --smoke
 
-toolwire check --api anthropic --model claude-sonnet-4-5 --smoke
+toolwire check --api anthropic --model claude-sonnet-4-5 --tries 3 --junit check.xml
 
-toolwire check --base-url http://localhost:8000/v1 --model Qwen/Qwen3-8B --smoke --json
+toolwire check https://api.example.com/v1 --model kimi-k2 --key-env EXAMPLE_KEY --report check.json
 
-toolwire check fast --only one-call --only streamed-call
+toolwire check fast --only calls --only streamed-usage --json
 
-The requests go to the real endpoint and use about 4,000 tokens. The key is read from the environment, and is never
-shown. A model that does not do what it is asked fails a probe too, so run a probe that fails a second time.
+The requests go to the real endpoint and use about 60,000 tokens, with --smoke about 4,000. The key is read from the
+environment, and is never shown. A probe that cannot separate the server from the model says "not shown" and why.
 
-Exit status: 0 no probe failed, 1 a probe failed, 2 wrong usage, or no key is set."""
+Exit status: 0 no probe failed, 1 a probe failed, 2 wrong usage, no key is set, or no API is at the address."""
 
-PROBES: tuple[Probe, ...] = tuple(SMOKE_PROBES)
-"""All probes."""
 _WRONG_KEY = "wrong-key-of-toolwire-check"
-_STYLES = {"passed": "green", "failed": "red", "skipped": "yellow"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,51 +60,68 @@ class CheckOptions:
     base_url: Annotated[
         str | None, typer.Option(help="The server's base URL; its API is openai_chat unless --api names another.")
     ] = None
-    model: Annotated[str | None, typer.Option(help="The model's name there.")] = None
-    key_env: Annotated[str, typer.Option(help="The environment variable that contains the key for --base-url.")] = ""
+    model: Annotated[str | None, typer.Option(help="The model's name there; by default the only one it has.")] = None
+    key_env: Annotated[str, typer.Option(help="The environment variable that contains the key for the URL.")] = ""
     smoke: Annotated[bool, typer.Option("--smoke", help="Run only the few probes that show most faults.")] = False
-    only: Annotated[list[str] | None, typer.Option(help="Run only the probe with this id; may be repeated.")] = None
+    only: Annotated[
+        list[str] | None, typer.Option(help="Run only the probe with this id, or those of a theme; may be repeated.")
+    ] = None
+    tries: Annotated[
+        int, typer.Option(min=1, help="Maximum number of times that a rule is examined while it is not shown.")
+    ] = 2
+    max_tokens: Annotated[
+        int, typer.Option(min=16, help="Maximum length of most answers, in tokens; reasoning counts too.")
+    ] = MAX_TOKENS
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per probe, and one with the counts.")] = (
         False
     )
+    junit: Annotated[str | None, typer.Option(help="Write a report for build servers to this file.")] = None
+    report: Annotated[
+        str | None, typer.Option(help="Write a JSON report with all requests and answers to this file.")
+    ] = None
 
 
 @takes_options(CheckOptions)
 def check(
     options: CheckOptions,
-    profile: Annotated[str | None, typer.Argument(help="A profile of --config.")] = None,
+    target: Annotated[str | None, typer.Argument(help="A profile of --config, or the base URL of a server.")] = None,
 ) -> None:
-    """Ask a model's endpoint a few small questions, and say whether it follows its API."""
-    probes = _chosen(options.only or [], smoke=options.smoke)
+    """Ask a model's endpoint small questions, and say which rules of its API it breaks."""
+    profile = _checked_profile(target, options)
     with needs_extra("A check"):
-        results = asyncio.run(_run(_checked_profile(profile, options), probes, json=options.json))
-    counts = Counter[str](result.status for result in results)
+        probes = _chosen(options.only or [], smoke=options.smoke)
+        results = asyncio.run(_run(open_endpoint(profile), probes, options))
+    counts = counts_of(results)
     if options.json:
-        emit({status: counts[status] for status in _STYLES})
+        emit(counts)
     else:
-        summary = ", ".join(f"{counts[status]} {status}" for status in _STYLES)
-        console().print(labelled("", summary, indent=8))
+        show_results(results)
     if counts["failed"]:
         raise typer.Exit(1)
 
 
-def _checked_profile(name: str | None, options: CheckOptions) -> ModelProfile:
+def _checked_profile(target: str | None, options: CheckOptions) -> ModelProfile:
     """Return the profile that is checked: one of a file, or one of the options.
 
     Raises:
-        CliError, ConfigurationError, UnknownApi: the arguments name none.
+        CliError, ConfigurationError: the arguments name none.
     """
-    if name is not None:
-        if options.api is not None or options.base_url is not None or options.model is not None:
+    url = options.base_url
+    if target is not None and _is_url(target):
+        if url is not None:
+            raise CliError("give the URL once: as the first argument, or with --base-url")
+        target, url = None, target
+    if target is not None:
+        if options.api is not None or url is not None or options.model is not None:
             raise CliError("--api, --base-url and --model take the place of a profile: give one or the other")
-        return _profile(name, options.config)
-    if (options.api is None and options.base_url is None) or options.model is None:
-        raise CliError("give a profile of --config, or --model with --api or --base-url")
-    if options.api is not None:
-        get_api(options.api)
-    return ModelProfile(
-        provider=options.api or "", model=options.model, url=options.base_url or "", key_env=options.key_env
-    )
+        return _profile(target, options.config)
+    if url is None and (options.api is None or options.model is None):
+        raise CliError("give a profile of --config or a URL, or --model with --api or --base-url")
+    return ModelProfile(provider=options.api or "", model=options.model or "", url=url or "", key_env=options.key_env)
+
+
+def _is_url(target: str) -> bool:
+    return target.startswith(("http://", "https://"))
 
 
 def _chosen(only: list[str], *, smoke: bool) -> list[Probe]:
@@ -107,11 +130,15 @@ def _chosen(only: list[str], *, smoke: bool) -> list[Probe]:
     Raises:
         CliError: there is no such probe.
     """
-    ids = [probe.id for probe in PROBES]
+    names = [*dict.fromkeys(probe.theme for probe in PROBES), *(probe.id for probe in PROBES)]
     for name in only:
-        if name not in ids:
-            raise CliError(f"there is no probe {name!r}{did_you_mean(closest(name, ids)) or _listed(ids)}")
-    return [probe for probe in PROBES if (not only or probe.id in only) and (probe.smoke or not smoke)]
+        if name not in names:
+            raise CliError(f"there is no probe {name!r}{did_you_mean(closest(name, names)) or _listed(names)}")
+    return [
+        probe
+        for probe in PROBES
+        if (not only or probe.id in only or probe.theme in only) and (probe.smoke or not smoke)
+    ]
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -131,46 +158,123 @@ def _profile(name: str, config: str) -> ModelProfile:
     return profiles[name]
 
 
-async def _run(profile: ModelProfile, probes: list[Probe], *, json: bool) -> list[ProbeResult]:
-    """Run the probes and show each result when it is known.
+@dataclass(frozen=True, slots=True)
+class OpenEndpoint:
+    """An endpoint that is examined.
+
+    Attributes:
+        api: its API.
+        profile: its model.
+        transport: carries the requests.
+        connect: returns a client that sends its requests with a transport; with a wrong key if that is asked for.
+    """
+
+    api: ProviderApi
+    profile: ModelProfile
+    transport: HttpTransport
+    connect: Callable[[Transport, bool], Client]
+
+    async def with_model(self) -> OpenEndpoint:
+        """Return the endpoint with a model: the only one of the server, unless the profile names one.
+
+        Raises:
+            ConfigurationError: the server has several models, or none, or does not list them.
+        """
+        if self.profile.model:
+            return self
+        try:
+            models = await self.connect(self.transport, False).list_models()
+        except ProviderError as error:
+            raise ConfigurationError(f"give --model: the server does not list its models: {error}") from error
+        if len(models) != 1:
+            raise ConfigurationError(f"give --model{_listed(models) if models else ': the server lists none'}")
+        return open_endpoint(self.profile.model_copy(update={"model": models[0]}), self.transport)
+
+
+def open_endpoint(profile: ModelProfile, transport: HttpTransport | None = None) -> OpenEndpoint:
+    """Return the endpoint of a profile; no request is sent yet.
+
+    Args:
+        profile: the profile of the model.
+        transport: carries the requests; None for a new one.
 
     Raises:
-        ConfigurationError: the profile names no endpoint, or no key is set.
+        ConfigurationError, UnknownApi: the profile names no endpoint.
     """
     from toolwire.agent.model_pool import api_of, local_name, open_client  # here, because agents are slow to import
-    from toolwire.client.transport import Retry
+    from toolwire.client.transport import HttpTransport, Retry
 
     if name := local_name(profile):
         raise ConfigurationError(f"{name} runs in this process: there is no endpoint to check")
-    if not profile.model:
+    if not profile.model and not profile.url:
         raise ConfigurationError("the profile names no model")
-    chosen_api = api_of(profile, profile.negotiator().negotiate(profile.provider, profile.model))
-    endpoint = ENDPOINTS.get(chosen_api.name, Endpoint())
-    client = open_client(profile, chosen_api, text_format=None)
-    wrong_client, no_wrong_key = None, "no key is set for this server"
+    api = api_of(profile, profile.negotiator().negotiate(profile.provider, profile.model))
+    if transport is None:
+        retry = Retry() if profile.retry is None else Retry(**profile.retry.model_dump())
+        # An error of the server is an answer here, and not a reason to ask again.
+        transport = HttpTransport(retry=replace(retry, statuses=frozenset((429, 529))))
+
+    def connect(carrier: Transport, has_wrong_key: bool) -> Client:
+        key = _WRONG_KEY if has_wrong_key else None
+        return open_client(profile, api, text_format=None, transport=carrier, key=key)
+
+    return OpenEndpoint(api, profile, transport, connect)
+
+
+def _no_wrong_key(profile: ModelProfile, endpoint: Endpoint) -> str:
+    """Return why no request with a wrong key can be sent; "" if one can."""
     if endpoint.signed:
-        no_wrong_key = "requests are signed, and no key is sent"
-    elif profile.key_env or (not profile.url and endpoint.key and endpoint.base_url.startswith("https://")):
-        wrong_client = open_client(profile, chosen_api, text_format=None, key=_WRONG_KEY, retry=Retry(attempts=1))
-    results = []
+        return "requests are signed, and no key is sent"
+    has_key = profile.key_env or (not profile.url and endpoint.key and endpoint.base_url.startswith("https://"))
+    return "" if has_key else "no key is set for this server"
+
+
+async def _run(opened: OpenEndpoint, probes: list[Probe], options: CheckOptions) -> list[ProbeResult]:
+    """Run the probes, show each result when it is known, and write the reports.
+
+    Raises:
+        ConfigurationError: no key is set, or no API is at the address.
+        OSError: a report cannot be written.
+    """
+    results: list[ProbeResult] = []
     try:
-        async for result in run_probes(ProbedModel(client, wrong_client, no_wrong_key=no_wrong_key), probes):
-            # A reason quotes the answer, in which a faulty server may quote the key.
-            shown = replace(result, reason=client.without_secrets(result.reason))
-            results.append(shown)
-            _show(shown, json=json)
+        opened = await opened.with_model()
+        client = opened.connect(opened.transport, False)
+        endpoint = ENDPOINTS.get(opened.api.name, Endpoint())
+        model = ProbedModel(
+            opened.api,
+            opened.connect,
+            opened.transport,
+            no_wrong_key=_no_wrong_key(opened.profile, endpoint),
+            signed=endpoint.signed,
+            max_tokens=options.max_tokens,
+        )
+        with _progress(len(probes)) as next_probe:
+            async for result in run_probes(model, probes, tries=options.tries):
+                # A reason quotes the answer, in which a faulty server may quote the key.
+                results.append(replace(result, reason=client.without_secrets(result.reason)))
+                next_probe()
+                if options.json:
+                    emit(result_row(results[-1]))
+        target = {"api": opened.api.name, "model": opened.profile.model, "url": opened.profile.url}
+        if options.report is not None:
+            write_report(options.report, target, results, client.without_secrets)
+        if options.junit is not None:
+            write_junit(options.junit, f"{opened.api.name} {opened.profile.model}", results, client.without_secrets)
     finally:
-        await client.close()
-        if wrong_client is not None:
-            await wrong_client.close()
+        await opened.transport.close()
     return results
 
 
-def _show(result: ProbeResult, *, json: bool) -> None:
-    if json:
-        emit(asdict(result))
-        return
-    text = f"{result.probe}: {result.reason or result.title}"
-    if result.status == "failed":
-        text += f" ({result.title} {result.source})"
-    console().print(labelled(result.status, text, _STYLES[result.status], indent=8))
+@contextmanager
+def _progress(count: int) -> Iterator[Callable[[], None]]:
+    """Show the number of results on standard error while the block runs; call the function after each."""
+    count_done = 0
+
+    def next_probe() -> None:
+        nonlocal count_done
+        count_done += 1
+        BUSY.update(f"{count_done} of {count} probes")
+
+    with BUSY.waiting(f"0 of {count} probes"):
+        yield next_probe

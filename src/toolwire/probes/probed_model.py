@@ -1,104 +1,165 @@
-"""A model whose endpoint is examined: it answers each question once, for all probes that ask it."""
+"""A model whose endpoint is examined: it answers each request once, for all probes that send it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from time import monotonic
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
+from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
 from toolwire.errors import ProviderError
-from toolwire.events import collect
-from toolwire.messages import Message, ParsedResponse
-from toolwire.providers.request import Note, Notes
-from toolwire.tools import ToolDefinition
+from toolwire.events import Event, collect
+from toolwire.messages import ParsedResponse
+from toolwire.probes.probe_exchange import SEED, Piece, ProbeExchange, ProbeRequest, json_bytes
+from toolwire.providers.base import ProviderApi
+from toolwire.providers.request import Notes
 
 if TYPE_CHECKING:
     from toolwire.client.client import Client  # not imported at run time: help on probes needs no HTTP
 
-SEED = "probe"
-"""The `id_seed` of each request, by which ids that the server did not send are recognized."""
+MAX_TOKENS = 1_000
+"""Maximum length of an answer whose request names none, in tokens: reasoning counts too."""
 
+Connect = Callable[[Transport, bool], "Client"]
+"""Returns a client of the model that sends its requests with a transport; with a wrong key if that is asked for.
 
-@dataclass(frozen=True, slots=True)
-class ProbeRequest:
-    """A request to the model.
-
-    Attributes:
-        id: its name; a question is asked once.
-        messages: the conversation.
-        tools: the tools that are offered.
-        stream: whether the answer is streamed.
-        options: keywords of `Client.ask`, such as `tool_choice`.
-    """
-
-    id: str
-    messages: tuple[Message, ...]
-    tools: tuple[ToolDefinition, ...] = ()
-    stream: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer of the model.
-
-    Attributes:
-        response: the answer, with the calls that the API has fields for; calls in the text stay text.
-        notes: what could not be written in the request.
-    """
-
-    response: ParsedResponse
-    notes: tuple[Note, ...]
+It has no `text_format`, because calls in the text break the rules of an API.
+"""
 
 
 class ProbedModel:
     """A model behind an API.
 
     Args:
-        client: asks the model; without a `text_format`, because calls in the text break the rules of an API.
-        wrong_client: the same with a key that is wrong; None if the server has no keys.
-        no_wrong_key: the reason why there is none.
+        api: the API.
+        connect: opens clients of the model.
+        transport: carries the requests.
+        no_wrong_key: the reason why no request with a wrong key can be sent; "" if one can.
+        signed: whether requests are signed, so that none can be changed after the client wrote it.
+        max_tokens: maximum length of an answer whose request names none, in tokens.
+
+    Attributes:
+        api: the API.
+        has_answered: whether any request was sent yet.
     """
 
     def __init__(
-        self, client: Client, wrong_client: Client | None = None, *, no_wrong_key: str = "no key is set"
+        self,
+        api: ProviderApi,
+        connect: Connect,
+        transport: Transport,
+        *,
+        no_wrong_key: str = "",
+        signed: bool = False,
+        max_tokens: int = MAX_TOKENS,
     ) -> None:
-        self.client = client
-        self.wrong_client = wrong_client
-        self.no_wrong_key = no_wrong_key
-        self._answers: dict[str, Answer | ProviderError] = {}
+        self.api = api
+        self.has_answered = False
+        self._connect = connect
+        self._transport = transport
+        self._no_wrong_key = no_wrong_key
+        self._signed = signed
+        self._max_tokens = max_tokens
+        self._exchanges: dict[tuple[str, int], ProbeExchange] = {}
 
-    async def answer(self, question: ProbeRequest) -> Answer:
-        """Return the answer to a question, which is asked if no probe asked it before.
+    @property
+    def exchanges(self) -> list[ProbeExchange]:
+        """All exchanges so far, in the order in which they took place."""
+        return list(self._exchanges.values())
+
+    def unsendable(self, request: ProbeRequest) -> str:
+        """Return why a request cannot be sent; "" if it can."""
+        if request.wrong_key:
+            return self._no_wrong_key
+        if self._signed and (request.change is not None or request.path):
+            return "requests are signed, so only whole ones can be sent"
+        return ""
+
+    async def answer(self, request: ProbeRequest, attempt: int = 0) -> ProbeExchange:
+        """Return the exchange of a request, which is sent if no probe sent it before.
+
+        Args:
+            request: the request.
+            attempt: the number of the try; each try is another exchange.
 
         Raises:
-            ProviderError: the server cannot be reached or refuses.
             ConfigurationError: no key is set.
         """
-        answer = self._answers.get(question.id)
-        if answer is None:
-            try:
-                answer = await ask(self.client, question)
-            except ProviderError as error:
-                answer = error
-            self._answers[question.id] = answer
-        if isinstance(answer, ProviderError):
-            raise answer
-        return answer
+        key = request.id, attempt
+        if key not in self._exchanges:
+            self._exchanges[key] = await self._send(request)
+            self.has_answered = True
+        return self._exchanges[key]
+
+    async def _send(self, request: ProbeRequest) -> ProbeExchange:
+        capture = _Capture(self._transport, request)
+        client = self._connect(capture, request.wrong_key)
+        chat, notes = request.chat, Notes()
+        if chat.max_tokens is None:
+            chat = replace(chat, max_tokens=self._max_tokens)
+        response, events, error = ParsedResponse(), list[Event](), ""
+        try:
+            if chat.stream:
+                events = [event async for event in client.stream(chat, notes=notes, id_seed=SEED)]
+                response = collect(events)
+            else:
+                response = await client.ask(chat, notes=notes, id_seed=SEED)
+        except ProviderError as failure:
+            error = str(failure)
+        return ProbeExchange(
+            request,
+            self.api,
+            capture.url,
+            capture.sent,
+            capture.status,
+            capture.headers,
+            tuple(capture.pieces),
+            response,
+            tuple(events),
+            tuple(notes),
+            error,
+        )
 
 
-async def ask(client: Client, question: ProbeRequest) -> Answer:
-    """Ask a question.
+class _Capture:
+    """Carries one request, changes it as its probe says, and keeps the bytes of both sides."""
 
-    Raises:
-        ProviderError: the server cannot be reached or refuses.
-        ConfigurationError: no key is set.
-    """
-    notes = Notes()
-    options = dict(question.options)
-    if question.stream:
-        stream = client.stream(question.messages, tools=question.tools, notes=notes, id_seed=SEED, **options)
-        response = collect([event async for event in stream])
-    else:
-        response = await client.ask(question.messages, tools=question.tools, notes=notes, id_seed=SEED, **options)
-    return Answer(response, tuple(notes))
+    def __init__(self, transport: Transport, request: ProbeRequest) -> None:
+        self._transport = transport
+        self._request = request
+        self.offline: bool = getattr(transport, "offline", False)
+        self.url = ""
+        self.sent = b""
+        self.status = 0
+        self.headers: Mapping[str, str] = {}
+        self.pieces: list[Piece] = []
+
+    @asynccontextmanager
+    async def open(self, request: HttpRequest) -> AsyncIterator[HttpAnswer]:
+        """Send the request; what it is answered is kept while it is read."""
+        request = self._changed(request)
+        address = urlsplit(request.url)
+        self.url = address._replace(netloc=address.netloc.rpartition("@")[2], query="").geturl()
+        self.sent = request.body
+        began = monotonic()
+        async with self._transport.open(request) as answer:
+            self.status = answer.status
+            self.headers = {name.lower(): value for name, value in answer.headers.items()}
+            yield HttpAnswer(answer.status, answer.headers, self._kept(answer.body, began))
+
+    async def _kept(self, body: AsyncIterator[bytes], began: float) -> AsyncIterator[bytes]:
+        async for data in body:
+            self.pieces.append(Piece(monotonic() - began, data))
+            yield data
+
+    def _changed(self, request: HttpRequest) -> HttpRequest:
+        if self._request.change is not None:
+            request = replace(request, body=json_bytes(self._request.change(json.loads(request.body))))
+        if self._request.path:
+            address = urlsplit(request.url)
+            request = replace(request, url=f"{address.scheme}://{address.netloc}{self._request.path}")
+        return request

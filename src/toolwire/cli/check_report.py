@@ -1,0 +1,133 @@
+"""The report of `toolwire check`: a table, objects for a program, JUnit, and a file with all exchanges."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from rich.text import Text
+
+from toolwire.cli.console import console, labelled, print_rows, safe, styled
+from toolwire.probes.probe import STATUSES, ProbeResult, Status
+from toolwire.text.escape import escape_as_json
+from toolwire.text.truncate import truncate
+
+STYLES: dict[Status, str] = {"passed": "green", "failed": "red", "not shown": "yellow"}
+MAX_SHOWN = 4_000
+"""Maximum length of a request or an answer in JUnit's report, in characters."""
+_XML_CONTROLS = {code: "\ufffd" for code in (*range(0x20), 0xFFFE, 0xFFFF) if chr(code) not in "\t\n\r"}
+"""Characters that XML cannot contain, except surrogates."""
+
+Hidden = Callable[[str], str]
+"""Returns a text without the secrets in it."""
+
+
+def counts_of(results: Iterable[ProbeResult]) -> dict[str, int]:
+    """Return the number of results of each status."""
+    counts = Counter(result.status for result in results)
+    return {status: counts[status] for status in STATUSES}
+
+
+def result_row(result: ProbeResult) -> dict[str, str]:
+    """Return a result as an object, without its exchanges."""
+    return {
+        "probe": result.probe.id,
+        "theme": result.probe.theme,
+        "title": result.probe.title,
+        "status": result.status,
+        "reason": result.reason,
+        "source": result.probe.source,
+    }
+
+
+def show_results(results: Sequence[ProbeResult]) -> None:
+    """Print a table of the results, the sources of the rules that are broken, and the counts."""
+    rows = [
+        (
+            styled(result.status, STYLES[result.status]),
+            styled(result.probe.theme),
+            styled(result.probe.id),
+            styled(result.reason or result.probe.title),
+        )
+        for result in results
+    ]
+    print_rows(("result", "theme", "probe", "rule or reason"), rows, fold=("rule or reason",))
+    screen = console()
+    for result in results:
+        if result.status == "failed":
+            screen.print(labelled("rule", f"{result.probe.id}: {result.probe.title} {result.probe.source}", "dim"))
+    summary = ", ".join(f"{count} {status}" for status, count in counts_of(results).items())
+    screen.print(Text(safe(summary), style="bold"))
+
+
+def write_report(path: str, target: dict[str, str], results: Sequence[ProbeResult], hidden: Hidden) -> None:
+    """Write a JSON file with the results and their requests and answers.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    report = {
+        **target,
+        "counts": counts_of(results),
+        "results": [
+            {**result_row(result), "exchanges": [exchange.as_json(hidden) for exchange in result.exchanges]}
+            for result in results
+        ],
+    }
+    Path(path).write_text(escape_as_json(json.dumps(report, ensure_ascii=False, indent=1)) + "\n", "utf-8")
+
+
+def write_junit(path: str, target: str, results: Sequence[ProbeResult], hidden: Hidden) -> None:
+    """Write the results as a report of JUnit: a suite for each theme, a case for each probe.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    root = ElementTree.Element("testsuites", name=_xml(f"toolwire check {target}"))
+    _count(root, results)
+    for theme, members in groupby(results, key=lambda result: result.probe.theme):
+        group = list(members)
+        suite = ElementTree.SubElement(root, "testsuite", name=theme)
+        _count(suite, group)
+        for result in group:
+            _add_case(suite, result, hidden)
+    ElementTree.indent(root)
+    ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def _count(element: ElementTree.Element, results: Sequence[ProbeResult]) -> None:
+    counts = counts_of(results)
+    element.set("tests", str(len(results)))
+    element.set("failures", str(counts["failed"]))
+    element.set("skipped", str(counts["not shown"]))
+    element.set("errors", "0")
+
+
+def _add_case(suite: ElementTree.Element, result: ProbeResult, hidden: Hidden) -> None:
+    seconds = sum(exchange.pieces[-1].seconds for exchange in result.exchanges if exchange.pieces)
+    case = ElementTree.SubElement(
+        suite, "testcase", classname=f"toolwire.check.{result.probe.theme}", name=result.probe.id, time=f"{seconds:.3f}"
+    )
+    if result.status == "not shown":
+        ElementTree.SubElement(case, "skipped", message=_xml(result.reason))
+    if result.status != "failed":
+        return
+    failure = ElementTree.SubElement(case, "failure", message=_xml(result.reason), type="rule")
+    failure.text = _xml(f"{result.probe.title} {result.probe.source}")
+    output = ElementTree.SubElement(case, "system-out")
+    output.text = _xml("\n\n".join(_exchange_text(exchange.as_json(hidden)) for exchange in result.exchanges))
+
+
+def _exchange_text(exchange: dict[str, Any]) -> str:
+    sent, answer = (truncate(exchange[name], MAX_SHOWN, where="middle") for name in ("sent", "answer"))
+    return f"POST {exchange['url']}\n{sent}\n\nHTTP {exchange['status']}\n{answer or exchange['error']}"
+
+
+def _xml(text: str) -> str:
+    """Return a text without characters that XML cannot contain."""
+    return text.translate(_XML_CONTROLS).encode("utf-8", "replace").decode("utf-8")

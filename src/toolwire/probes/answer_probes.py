@@ -1,0 +1,237 @@
+"""Probes of answers in words: their content, their finish reason, their end and their tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from toolwire.messages import FinishReason
+from toolwire.probes import probe_requests as ask
+from toolwire.probes.judging import (
+    REFERENCE,
+    check_expressed,
+    check_finish,
+    check_readable,
+    control_token,
+    reported_usage,
+    shown,
+)
+from toolwire.probes.probe import Probe, ProbeFailed, RuleNotShown
+from toolwire.probes.probe_exchange import ProbeExchange
+
+_CHARACTERS: Final = 12
+"""Characters that a token has at most, on the average of an answer."""
+_OBJECT: Final = f"{REFERENCE}/object"
+_STREAM: Final = f"{REFERENCE}-streaming/streaming"
+
+
+def _answers_in_words(exchanges: Sequence[ProbeExchange]) -> None:
+    for exchange in exchanges:
+        check_readable(exchange)
+        if exchange.response.tool_calls:
+            raise ProbeFailed(f"the answer calls a tool{exchange.place} although none is offered")
+        if not exchange.response.content.strip():
+            if exchange.response.finish_reason is FinishReason.LENGTH:
+                raise RuleNotShown("the answer was cut before any text; --max-tokens allows longer ones")
+            raise ProbeFailed(f"the answer is empty{exchange.place}")
+
+
+def _stops(exchanges: Sequence[ProbeExchange]) -> None:
+    for exchange in exchanges:
+        check_finish(exchange, FinishReason.STOP)
+
+
+def _has_no_control_tokens(exchanges: Sequence[ProbeExchange]) -> None:
+    for exchange in exchanges:
+        if token := control_token(exchange.response.content):
+            raise ProbeFailed(f"the text contains {token!r}{exchange.place}: {shown(exchange.response)}")
+
+
+def _keeps_characters(exchanges: Sequence[ProbeExchange]) -> None:
+    (exchange,) = exchanges
+    content = exchange.response.content
+    if "\ufffd" in content and "\ufffd" not in ask.ACCENTS:
+        raise ProbeFailed(f"characters arrive as U+FFFD: {shown(exchange.response)}")
+    for encoding in ("latin-1", "cp1252"):
+        for word in ask.ACCENTS.split(", "):
+            if word.encode().decode(encoding, "replace") in content:
+                raise ProbeFailed(f"the text was decoded as {encoding}, not as UTF-8: {shown(exchange.response)}")
+    if not any(word in content for word in ask.ACCENTS.split(", ")):
+        raise RuleNotShown(f"the model did not repeat the text: {shown(exchange.response)}")
+
+
+def _says_that_it_was_cut(exchanges: Sequence[ProbeExchange]) -> None:
+    (exchange,) = exchanges
+    check_expressed(exchanges, "max_tokens")
+    response, usage = exchange.response, reported_usage(exchange)
+    if response.finish_reason is FinishReason.LENGTH:
+        return
+    if usage is not None and usage.output_tokens < ask.MAX_CUT:
+        raise RuleNotShown(f"the model stopped before the maximum length: {shown(response)}")
+    if usage is None and len(response.content) < ask.MAX_CUT:
+        raise RuleNotShown(f"the model may have stopped before the maximum length: {shown(response)}")
+    raise ProbeFailed(
+        f"the answer reached its maximum length, but the finish reason{exchange.place} is "
+        f"{response.finish_reason.value}"
+    )
+
+
+def _is_not_longer(exchanges: Sequence[ProbeExchange]) -> None:
+    check_expressed(exchanges, "max_tokens")
+    for exchange in exchanges:
+        usage = reported_usage(exchange)
+        limit = exchange.request.chat.max_tokens or 0
+        if usage is not None and usage.output_tokens > limit:
+            raise ProbeFailed(
+                f"the answer has {usage.output_tokens} tokens{exchange.place}, although {limit} are allowed"
+            )
+        if len(exchange.response.content) > _CHARACTERS * limit:
+            raise ProbeFailed(
+                f"the answer has {len(exchange.response.content)} characters{exchange.place}, although only {limit} "
+                "tokens are allowed"
+            )
+
+
+def _ends_before_stop_word(exchanges: Sequence[ProbeExchange]) -> None:
+    (exchange,) = exchanges
+    check_expressed(exchanges, "stop")
+    content = exchange.response.content
+    if ask.STOP_WORD in content:
+        raise ProbeFailed(f"the text contains the word that ends it: {shown(exchange.response)}")
+    if "banana" not in content:
+        raise RuleNotShown(f"the model did not repeat the text: {shown(exchange.response)}")
+    check_finish(exchange, FinishReason.STOP)
+
+
+def _reports_tokens(exchanges: Sequence[ProbeExchange]) -> None:
+    for exchange in exchanges:
+        if reported_usage(exchange) is None:
+            raise ProbeFailed(f"the tokens of the request or of the answer are missing{exchange.place}")
+
+
+def _counts_input_equally(exchanges: Sequence[ProbeExchange]) -> None:
+    at_once, in_stream = (reported_usage(exchange) for exchange in exchanges)
+    if at_once is None or in_stream is None:
+        raise RuleNotShown("no tokens are reported")
+    if abs(at_once.input_tokens - in_stream.input_tokens) > 2:
+        raise ProbeFailed(
+            f"the same request has {at_once.input_tokens} input tokens as a whole, and {in_stream.input_tokens} in a "
+            "stream"
+        )
+
+
+def _counts_output(exchanges: Sequence[ProbeExchange]) -> None:
+    (exchange,) = exchanges
+    usage, response = reported_usage(exchange), exchange.response
+    if usage is None:
+        raise RuleNotShown("no tokens are reported")
+    length = len(response.content) + len(response.reasoning)
+    if length < 80:
+        raise RuleNotShown(f"the answer is too short: {shown(response)}")
+    if not length / _CHARACTERS <= usage.output_tokens <= length + 50:
+        raise ProbeFailed(f"the answer has {length} characters, but {usage.output_tokens} tokens are reported")
+
+
+ANSWER_PROBES: Final = (
+    Probe(
+        "plain-answer",
+        "answers",
+        "A question is answered in words.",
+        _OBJECT,
+        (ask.PLAIN,),
+        _answers_in_words,
+        smoke=True,
+    ),
+    Probe(
+        "streamed-answer",
+        "answers",
+        "A question is answered in words in a stream.",
+        _STREAM,
+        (ask.PLAIN_STREAM,),
+        _answers_in_words,
+    ),
+    Probe(
+        "stop-reason",
+        "answers",
+        "An answer in words says that the model stopped.",
+        _OBJECT,
+        (ask.PLAIN, ask.PLAIN_STREAM),
+        _stops,
+    ),
+    Probe(
+        "clean-text",
+        "answers",
+        "No control tokens of the model are in the text.",
+        _OBJECT,
+        (ask.PLAIN, ask.PLAIN_STREAM, ask.COUNT_STREAM),
+        _has_no_control_tokens,
+    ),
+    Probe(
+        "text-characters",
+        "answers",
+        "Characters outside ASCII arrive whole, also where a stream is split.",
+        _STREAM,
+        (ask.ACCENTS_STREAM,),
+        _keeps_characters,
+    ),
+    Probe(
+        "stop-word",
+        "answers",
+        "The text ends before the word that is to stop it.",
+        f"{REFERENCE}/create#chat-create-stop",
+        (ask.STOP,),
+        _ends_before_stop_word,
+    ),
+    Probe(
+        "cut-answer",
+        "answers",
+        "An answer that reaches the maximum length says so.",
+        _OBJECT,
+        (ask.CUT,),
+        _says_that_it_was_cut,
+        smoke=True,
+    ),
+    Probe(
+        "cut-stream",
+        "answers",
+        "A stream that reaches the maximum length says so.",
+        _STREAM,
+        (ask.CUT_STREAM,),
+        _says_that_it_was_cut,
+    ),
+    Probe(
+        "maximum-length",
+        "answers",
+        "No answer is longer than the maximum length.",
+        f"{REFERENCE}/create#chat-create-max_completion_tokens",
+        (ask.CUT, ask.CUT_STREAM),
+        _is_not_longer,
+    ),
+    Probe("usage", "tokens", "An answer reports its tokens.", _OBJECT, (ask.PLAIN,), _reports_tokens, smoke=True),
+    Probe(
+        "streamed-usage",
+        "tokens",
+        "A streamed answer reports its tokens.",
+        f"{REFERENCE}/create#chat-create-stream_options",
+        (ask.CALL_STREAM,),
+        _reports_tokens,
+        smoke=True,
+    ),
+    Probe(
+        "usage-input",
+        "tokens",
+        "The same request has the same tokens as a whole and in a stream.",
+        _OBJECT,
+        (ask.PLAIN, ask.PLAIN_STREAM),
+        _counts_input_equally,
+    ),
+    Probe(
+        "usage-output",
+        "tokens",
+        "The tokens of an answer fit the length of its text.",
+        _OBJECT,
+        (ask.COUNT_STREAM,),
+        _counts_output,
+    ),
+)
+"""The probes of answers and of usage."""

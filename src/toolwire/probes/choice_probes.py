@@ -1,0 +1,85 @@
+"""Probes of the tool choice: calls that are required, named or forbidden."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from toolwire.messages import FinishReason
+from toolwire.probes import probe_requests as ask
+from toolwire.probes.judging import GUIDE, check_expressed, check_no_hidden_call, no_call, shown
+from toolwire.probes.probe import Probe, ProbeFailed, RuleNotShown
+from toolwire.probes.probe_exchange import ProbeExchange
+
+_SOURCE: Final = f"{GUIDE}#tool-choice"
+
+
+def _calls(exchanges: Sequence[ProbeExchange]) -> None:
+    (exchange,) = exchanges
+    check_expressed(exchanges, "tool_choice")
+    check_no_hidden_call(exchange)
+    response = exchange.response
+    if response.tool_calls or response.incomplete:
+        return
+    if response.finish_reason is FinishReason.LENGTH:
+        raise no_call(exchange)
+    raise ProbeFailed(f"the model answered {shown(response)}{exchange.place}, although it had to call a tool")
+
+
+def _calls_the_named(exchanges: Sequence[ProbeExchange]) -> None:
+    (exchange,) = exchanges
+    _calls(exchanges)
+    name = exchange.request.chat.tool_choice.name
+    if wrong_names := [call.name for call in exchange.response.tool_calls if call.name != name]:
+        raise ProbeFailed(f"the model called {', '.join(wrong_names)}{exchange.place}, although it had to call {name}")
+
+
+def _calls_nothing(exchanges: Sequence[ProbeExchange]) -> None:
+    (exchange,) = exchanges
+    check_expressed(exchanges, "tool_choice")
+    if exchange.response.tool_calls:
+        raise ProbeFailed(f"the answer calls {shown(exchange.response)}{exchange.place}, although no call is allowed")
+    if not exchange.response.content.strip():
+        raise RuleNotShown(f"the answer is empty{exchange.place}")
+
+
+CHOICE_PROBES: Final = (
+    Probe("required-choice", "tool choice", "A tool is called if one is required.", _SOURCE, (ask.REQUIRED,), _calls),
+    Probe(
+        "streamed-required-choice",
+        "tool choice",
+        "A tool is called in a stream if one is required.",
+        _SOURCE,
+        (ask.REQUIRED_STREAM,),
+        _calls,
+    ),
+    Probe(
+        "named-choice",
+        "tool choice",
+        "A tool that has to be called is called.",
+        _SOURCE,
+        (ask.NAMED,),
+        _calls_the_named,
+        smoke=True,
+    ),
+    Probe(
+        "streamed-named-choice",
+        "tool choice",
+        "A tool that has to be called is called in a stream.",
+        _SOURCE,
+        (ask.NAMED_STREAM,),
+        _calls_the_named,
+    ),
+    Probe(
+        "no-choice", "tool choice", "No tool is called if calls are forbidden.", _SOURCE, (ask.NONE,), _calls_nothing
+    ),
+    Probe(
+        "streamed-no-choice",
+        "tool choice",
+        "No tool is called in a stream if calls are forbidden.",
+        _SOURCE,
+        (ask.NONE_STREAM,),
+        _calls_nothing,
+    ),
+)
+"""The probes of the tool choice."""

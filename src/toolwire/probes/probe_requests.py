@@ -1,0 +1,314 @@
+"""The requests of the probes, and the tools that they offer.
+
+A request for a call gives the arguments as JSON, so that a weak model only has to copy them: a difference then shows
+what the server does, and not what the model can do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from toolwire.messages import Message, ToolCall, ToolResult
+from toolwire.probes.probe_exchange import ProbeExchange, ProbeRequest
+from toolwire.providers.request import ChatRequest, ToolChoice
+from toolwire.tools import ToolDefinition
+
+Arguments = Mapping[str, Any]
+
+
+def _tool(name: str, description: str, properties: dict[str, Any], **more: Any) -> ToolDefinition:
+    required = [name for name in properties if name not in more.get("optional", ())]
+    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return ToolDefinition(name, description, {**schema, **more.get("schema", {})}, annotations=more.get("hints", {}))
+
+
+_CITY: Final = {"type": "string", "description": "The name of the city."}
+WEATHER: Final = _tool(
+    "get_weather",
+    "Return the weather forecast for a city.",
+    {"city": _CITY, "days": {"type": "integer", "description": "The number of days."}},
+)
+TIME: Final = _tool("get_time", "Return the local time in a city.", {"city": _CITY})
+NOTE: Final = _tool(
+    "save_note",
+    "Save a note.",
+    {"title": {"type": "string"}, "text": {"type": "string"}},
+)
+REFRESH: Final = _tool("refresh", "Read the mailbox again. It has no parameters.", {})
+TOOLS: Final = (WEATHER, TIME)
+PARIS: Final = {"city": "Paris", "days": 3}
+ROME: Final = {"city": "Rome", "days": 5}
+CODE: Final = "7419"
+"""A number in the conversation, which no model can guess."""
+_PHRASE: Final = "The river runs past the old mill and the green hill. "
+
+
+def chat(text: str, *tools: ToolDefinition, before: Sequence[Message] = (), **fields: Any) -> ChatRequest:
+    """Return a request that ends with a text of the user."""
+    return ChatRequest.of((*before, Message("user", text)), {"tools": tools, **fields})
+
+
+def calling(
+    *calls: tuple[ToolDefinition, Arguments], tools: Sequence[ToolDefinition] = (), **fields: Any
+) -> ChatRequest:
+    """Return a request that asks for these calls."""
+    lines = [f"Call {tool.name} with these arguments: {json.dumps(value, ensure_ascii=False)}" for tool, value in calls]
+    if len(calls) > 1:
+        lines.insert(0, f"Make these {len(calls)} calls in one answer.")
+    offered = tools or tuple({tool.name: tool for tool, _ in calls}.values())
+    return chat("\n".join([*lines, "Do not answer in words."]), *offered, **fields)
+
+
+def streamed(request: ProbeRequest) -> ProbeRequest:
+    """Return the same request for a stream."""
+    return replace(request, id=f"{request.id}-stream", chat=replace(request.chat, stream=True))
+
+
+def unless_called(request: ProbeRequest) -> Callable[[Sequence[ProbeExchange]], ProbeRequest | None]:
+    """Return a step that sends a request if no answer so far contains a call."""
+
+    def step(exchanges: Sequence[ProbeExchange]) -> ProbeRequest | None:
+        return None if any(exchange.response.tool_calls for exchange in exchanges) else request
+
+    return step
+
+
+# -- answers in words ------------------------------------------------------------------------------------------------
+
+PLAIN: Final = ProbeRequest("plain", chat("Reply with this one word: blue"))
+PLAIN_STREAM: Final = streamed(PLAIN)
+ACCENTS: Final = "Zürich, 東京, naïve, 🌧"
+ACCENTS_STREAM: Final = ProbeRequest("accents-stream", chat(f"Repeat exactly: {ACCENTS}", stream=True))
+COUNT_STREAM: Final = ProbeRequest(
+    "count-stream",
+    chat("Write the numbers from 1 to 40, with a space between two numbers.", stream=True, max_tokens=200),
+)
+MAX_CUT: Final = 16
+"""Maximum length of an answer that is to be cut, in tokens."""
+CUT: Final = ProbeRequest("cut", chat("Write the numbers from 1 to 200 in words.", max_tokens=MAX_CUT))
+CUT_STREAM: Final = streamed(CUT)
+STOP_WORD: Final = "cherry"
+STOP: Final = ProbeRequest(
+    "stop", chat(f"Repeat exactly: apple banana {STOP_WORD} date", stop=(STOP_WORD,), max_tokens=200)
+)
+
+# -- calls -----------------------------------------------------------------------------------------------------------
+
+CALL: Final = ProbeRequest("call", calling((WEATHER, PARIS), tools=TOOLS))
+CALL_STREAM: Final = streamed(CALL)
+FORCED: Final = ProbeRequest("forced", calling((WEATHER, PARIS), tools=TOOLS, tool_choice="get_weather"))
+FORCED_STREAM: Final = streamed(FORCED)
+PARALLEL: Final = ProbeRequest("parallel", calling((WEATHER, PARIS), (WEATHER, ROME), tools=TOOLS))
+PARALLEL_STREAM: Final = streamed(PARALLEL)
+SINGLE: Final = ProbeRequest("single", calling((WEATHER, PARIS), (WEATHER, ROME), tools=TOOLS, parallel=False))
+EMPTY: Final = ProbeRequest("empty", calling((REFRESH, {}), tool_choice="refresh"))
+EMPTY_STREAM: Final = streamed(EMPTY)
+EXACT_ARGUMENTS: Final = {"title": ACCENTS, "text": 'He said "no": C:\\temp\nThe second line {of} <b>two</b>'}
+EXACT: Final = ProbeRequest("exact", calling((NOTE, EXACT_ARGUMENTS), tool_choice="save_note"))
+EXACT_STREAM: Final = streamed(EXACT)
+LONG_ARGUMENTS: Final = {"title": "numbers", "text": " ".join(str(number) for number in range(1, 101))}
+LONG: Final = ProbeRequest("long", calling((NOTE, LONG_ARGUMENTS), tool_choice="save_note"))
+LONG_STREAM: Final = streamed(LONG)
+CUT_CALL: Final = ProbeRequest(
+    "cut-call", calling((NOTE, LONG_ARGUMENTS), tool_choice="save_note", max_tokens=2 * MAX_CUT)
+)
+CUT_CALL_STREAM: Final = streamed(CUT_CALL)
+
+# -- choices ---------------------------------------------------------------------------------------------------------
+
+REQUIRED: Final = ProbeRequest("required", chat("Say hello to me.", *TOOLS, tool_choice="required"))
+REQUIRED_STREAM: Final = streamed(REQUIRED)
+NAMED: Final = ProbeRequest("named", chat("What is the weather in Paris?", *TOOLS, tool_choice="get_time"))
+NAMED_STREAM: Final = streamed(NAMED)
+NONE: Final = ProbeRequest("none", replace(CALL.chat, tool_choice=ToolChoice("none"), max_tokens=100))
+NONE_STREAM: Final = streamed(NONE)
+
+# -- results ---------------------------------------------------------------------------------------------------------
+
+_QUESTION: Final = "Which code does the result contain? Answer with the code."
+
+
+def history(*calls: tuple[ToolCall, ToolResult], words: str = "") -> tuple[Message, ...]:
+    """Return the messages of a question, of calls that the model made, and of their results."""
+    native_calls = tuple(call for call, _ in calls)
+    return (
+        Message("user", "What is the weather?"),
+        Message("assistant", (words, *native_calls) if words else native_calls),
+        Message("tool", tuple(result for _, result in calls)),
+    )
+
+
+def _answered(
+    id: str, arguments: Arguments, result: Any = None, error: str | None = None
+) -> tuple[ToolCall, ToolResult]:
+    return ToolCall(WEATHER.name, dict(arguments), id), ToolResult(id, WEATHER.name, result, error)
+
+
+RESULT: Final = ProbeRequest(
+    "result", chat(_QUESTION, *TOOLS, before=history(_answered("call_a1", PARIS, f"Rain. The code is {CODE}.")))
+)
+RESULT_CONTROL: Final = ProbeRequest("result-control", chat(f"The result is: Rain. The code is {CODE}. {_QUESTION}"))
+TWO_RESULTS: Final = ProbeRequest(
+    "two-results",
+    chat(
+        "Which code does the result for Rome contain? Answer with the code.",
+        *TOOLS,
+        before=history(
+            _answered("call_a1", PARIS, "Rain. The code is 2280."),
+            _answered("call_b2", ROME, f"Sun. The code is {CODE}."),
+        ),
+    ),
+)
+ERROR_RESULT: Final = ProbeRequest(
+    "error-result",
+    chat(
+        "Which code does the error contain? Answer with the code.",
+        *TOOLS,
+        before=history(_answered("call_a1", PARIS, error=f"There is no such city. The code is {CODE}.")),
+    ),
+)
+EMPTY_RESULT: Final = ProbeRequest(
+    "empty-result",
+    chat("Reply with this one word: blue", *TOOLS, before=history(_answered("call_a1", PARIS, ""))),
+)
+WORDS_AND_CALL: Final = ProbeRequest(
+    "words-and-call",
+    chat(
+        "Reply with this one word: blue",
+        *TOOLS,
+        before=history(_answered("call_a1", PARIS, "Rain."), words="I look at the forecast."),
+    ),
+)
+
+# -- the prompt: requests whose input is counted --------------------------------------------------------------------
+
+_ONE_WORD: Final = "Reply with this one word: blue"
+
+
+def _counted(id: str, text: str = _ONE_WORD, *tools: ToolDefinition, before: Sequence[Message] = ()) -> ProbeRequest:
+    return ProbeRequest(f"counted-{id}", chat(text, *tools, before=before, max_tokens=MAX_CUT))
+
+
+COUNTED: Final = _counted("base")
+COUNTED_SYSTEM: Final = _counted("system", before=(Message("system", _PHRASE * 6),))
+COUNTED_HISTORY: Final = _counted("history", before=(Message("user", _PHRASE * 6), Message("assistant", "Yes.")))
+COUNTED_TOOLS: Final = _counted("tools", _ONE_WORD, NOTE, *TOOLS)
+COUNTED_DESCRIPTIONS: Final = _counted(
+    "descriptions",
+    _ONE_WORD,
+    replace(NOTE, description=_PHRASE * 6),
+    *TOOLS,
+)
+COUNTED_PROPERTIES: Final = _counted(
+    "properties",
+    _ONE_WORD,
+    _tool(
+        NOTE.name,
+        NOTE.description,
+        {"title": {"type": "string", "description": _PHRASE * 6}, "text": {"type": "string"}},
+    ),
+    *TOOLS,
+)
+COUNTED_RESULT: Final = _counted("result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, "Rain.")))
+COUNTED_LONG_RESULT: Final = _counted(
+    "long-result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, _PHRASE * 6))
+)
+COUNTED_ERROR: Final = _counted(
+    "error-result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, error=_PHRASE * 6))
+)
+COUNTED_ARGUMENTS: Final = _counted(
+    "arguments", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", {"city": _PHRASE * 6, "days": 3}, "Rain."))
+)
+COUNTED_WORDS: Final = _counted(
+    "words", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, "Rain."), words=_PHRASE * 6)
+)
+ADDED: Final = 36
+"""Tokens that the longer of two prompts has at least more: less than half of the tokens of the added text."""
+
+# -- schemas ---------------------------------------------------------------------------------------------------------
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _schema_request(id: str, tool: ToolDefinition, arguments: Arguments, *others: ToolDefinition) -> ProbeRequest:
+    return ProbeRequest(id, calling((tool, arguments), tools=(tool, *others), tool_choice=tool.name))
+
+
+_STRING: Final = {"type": "string"}
+_LEG: Final = _object(mode={"type": "string", "enum": ["train", "bus", "on foot"]}, hours={"type": "number"})
+_TRIP_ARGUMENTS: Final = {
+    "route": {"start": "Paris", "end": "Rome"},
+    "legs": [{"mode": "train", "hours": 11.5}, {"mode": "on foot", "hours": 1}],
+    "direct": False,
+}
+_TRIP_SCHEMA: Final = {
+    "route": _object(start=_STRING, end=_STRING),
+    "legs": {"type": "array", "items": _LEG},
+    "direct": {"type": "boolean"},
+}
+NESTED: Final = _schema_request("nested", _tool("plan_trip", "Plan a trip.", _TRIP_SCHEMA), _TRIP_ARGUMENTS)
+NESTED_STREAM: Final = streamed(NESTED)
+STRICT: Final = _schema_request(
+    "strict", _tool("plan_strictly", "Plan a trip.", _TRIP_SCHEMA, hints={"strict": True}), _TRIP_ARGUMENTS
+)
+REFERENCES: Final = _schema_request(
+    "references",
+    _tool(
+        "send_parcel",
+        "Send a parcel from one address to another.",
+        {"sender": {"$ref": "#/$defs/address"}, "receiver": {"$ref": "#/$defs/address"}},
+        schema={"$defs": {"address": _object(town=_STRING, number={"type": "integer"})}},
+    ),
+    {"sender": {"town": "Paris", "number": 12}, "receiver": {"town": "Rome", "number": 7}},
+)
+UNION: Final = _schema_request(
+    "union",
+    _tool(
+        "find_customer",
+        "Find a customer by name or by number.",
+        {
+            "customer": {"anyOf": [{"type": "string"}, _object(number={"type": "integer"})]},
+            "note": {"type": ["string", "null"]},
+        },
+    ),
+    {"customer": {"number": 42}, "note": None},
+)
+OPTIONAL: Final = _schema_request(
+    "optional",
+    _tool("list_files", "List files.", {"folder": _STRING, "limit": {"type": "integer"}}, optional=("limit",)),
+    {"folder": "/tmp"},
+)
+LIMITS: Final = _schema_request(
+    "limits",
+    _tool(
+        "order",
+        "Order a product.",
+        {
+            "quantity": {"type": "integer", "minimum": 1, "maximum": 9},
+            "code": {"type": "string", "pattern": "^[A-Z]{2}[0-9]{3}$"},
+            "tags": {"type": "array", "items": _STRING, "maxItems": 3},
+        },
+    ),
+    {"quantity": 4, "code": "AB123", "tags": ["new"]},
+)
+LONG_NAME: Final = _schema_request(
+    "long-name",
+    _tool("read_the_temperature_of_the_water_in_the_harbour_of_a_large_city", "Read it.", {"city": _CITY}),
+    {"city": "Paris"},
+)
+MANY: Final = _schema_request(
+    "many-tools",
+    WEATHER,
+    PARIS,
+    *(_tool(f"action_{number}", f"Do action {number}.", {"value": _STRING}) for number in range(1, 21)),
+)
