@@ -260,7 +260,7 @@ def test_a_server_without_keys_is_not_asked_with_a_wrong_one(capsys: pytest.Capt
         (("http://127.0.0.1:1", "--base-url", "http://127.0.0.1:1"), "give the URL once"),
         (("--api", "opnai", "--model", "m"), "did you mean openai"),
         (("--api", "openai", "--model", "m", "--only", "usages"), "there is no probe 'usages'; did you mean usage"),
-        (("--api", "openai", "--model", "m", "--only", "x"), "there are answers, usage"),
+        (("--api", "openai", "--model", "m", "--only", "x"), "there are answers, tokens"),
         (("missing", "--config", "none.toml"), "none.toml"),
     ],
 )

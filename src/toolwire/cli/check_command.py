@@ -21,6 +21,7 @@ from toolwire.errors import ConfigurationError, ProviderError
 from toolwire.probes.all_probes import PROBES
 from toolwire.probes.probe import Probe, ProbeResult, run_probes
 from toolwire.probes.probed_model import MAX_TOKENS, ProbedModel
+from toolwire.providers.api_registry import get_api
 from toolwire.text.suggest import closest, did_you_mean
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _checked_profile(target: str | None, options: CheckOptions) -> ModelProfile:
     """Return the profile that is checked: one of a file, or one of the options.
 
     Raises:
-        CliError, ConfigurationError: the arguments name none.
+        CliError, ConfigurationError, UnknownApi: the arguments name none.
     """
     url = options.base_url
     if target is not None and _is_url(target):
@@ -117,6 +118,8 @@ def _checked_profile(target: str | None, options: CheckOptions) -> ModelProfile:
         return _profile(target, options.config)
     if url is None and (options.api is None or options.model is None):
         raise CliError("give a profile of --config or a URL, or --model with --api or --base-url")
+    if options.api is not None:
+        get_api(options.api)
     return ModelProfile(provider=options.api or "", model=options.model or "", url=url or "", key_env=options.key_env)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -14,7 +13,6 @@ from rich.text import Text
 
 from toolwire.cli.console import console, labelled, print_rows, safe, styled
 from toolwire.probes.probe import STATUSES, ProbeResult, Status
-from toolwire.text.escape import escape_as_json
 from toolwire.text.truncate import truncate
 
 STYLES: dict[Status, str] = {"passed": "green", "failed": "red", "not shown": "yellow"}
@@ -79,7 +77,8 @@ def write_report(path: str, target: dict[str, str], results: Sequence[ProbeResul
             for result in results
         ],
     }
-    Path(path).write_text(escape_as_json(json.dumps(report, ensure_ascii=False, indent=1)) + "\n", "utf-8")
+    # Only ASCII: whatever shows the file, no character of an answer controls a terminal.
+    Path(path).write_text(json.dumps(report, indent=1) + "\n", "utf-8")
 
 
 def write_junit(path: str, target: str, results: Sequence[ProbeResult], hidden: Hidden) -> None:
@@ -90,8 +89,9 @@ def write_junit(path: str, target: str, results: Sequence[ProbeResult], hidden: 
     """
     root = ElementTree.Element("testsuites", name=_xml(f"toolwire check {target}"))
     _count(root, results)
-    for theme, members in groupby(results, key=lambda result: result.probe.theme):
-        group = list(members)
+    # Probes of one theme may be apart, because they run in the order of their requests.
+    for theme in dict.fromkeys(result.probe.theme for result in results):
+        group = [result for result in results if result.probe.theme == theme]
         suite = ElementTree.SubElement(root, "testsuite", name=theme)
         _count(suite, group)
         for result in group:
@@ -115,6 +115,7 @@ def _add_case(suite: ElementTree.Element, result: ProbeResult, hidden: Hidden) -
     )
     if result.status == "not shown":
         ElementTree.SubElement(case, "skipped", message=_xml(result.reason))
+    # Requests and answers of rules that are followed would make the report too large for most build servers.
     if result.status != "failed":
         return
     failure = ElementTree.SubElement(case, "failure", message=_xml(result.reason), type="rule")

@@ -39,6 +39,7 @@ class AnswerMembers:
     error: tuple[str, ...] = ("error.message",)
 
 
+# Members that only some servers have, such as system_fingerprint and service_tier, are not asked for.
 _CHAT: Final = AnswerMembers(
     "https://platform.openai.com/docs/api-reference/chat/object",
     {
@@ -97,6 +98,7 @@ _MEMBERS: Final[Mapping[str, AnswerMembers]] = {
         error=("error",),
     ),
 }
+# An API without a description here is not checked, and its errors are found in any of the known places.
 _OTHER: Final = AnswerMembers("", {}, {}, "", (), ("error.message", "message", "error"))
 
 

@@ -52,6 +52,7 @@ def _keeps_characters(exchanges: Sequence[ProbeExchange]) -> None:
     content = exchange.response.content
     if "\ufffd" in content and "\ufffd" not in ask.ACCENTS:
         raise ProbeFailed(f"characters arrive as U+FFFD: {shown(exchange.response)}")
+    # A server that reads UTF-8 as one of these encodings sends two or three characters for each one.
     for encoding in ("latin-1", "cp1252"):
         for word in ask.ACCENTS.split(", "):
             if word.encode().decode(encoding, "replace") in content:
@@ -66,6 +67,7 @@ def _says_that_it_was_cut(exchanges: Sequence[ProbeExchange]) -> None:
     response, usage = exchange.response, reported_usage(exchange)
     if response.finish_reason is FinishReason.LENGTH:
         return
+    # A model may stop by itself before the end of the list. That says nothing about the finish reason.
     if usage is not None and usage.output_tokens < ask.MAX_CUT:
         raise RuleNotShown(f"the model stopped before the maximum length: {shown(response)}")
     if usage is None and len(response.content) < ask.MAX_CUT:
@@ -113,6 +115,7 @@ def _counts_input_equally(exchanges: Sequence[ProbeExchange]) -> None:
     at_once, in_stream = (reported_usage(exchange) for exchange in exchanges)
     if at_once is None or in_stream is None:
         raise RuleNotShown("no tokens are reported")
+    # Some templates add a token or two for a stream; whole messages are more.
     if abs(at_once.input_tokens - in_stream.input_tokens) > 2:
         raise ProbeFailed(
             f"the same request has {at_once.input_tokens} input tokens as a whole, and {in_stream.input_tokens} in a "
@@ -128,6 +131,7 @@ def _counts_output(exchanges: Sequence[ProbeExchange]) -> None:
     length = len(response.content) + len(response.reasoning)
     if length < 80:
         raise RuleNotShown(f"the answer is too short: {shown(response)}")
+    # The lower bound is generous: no tokenizer writes so many characters in a token, and none several tokens for one.
     if not length / _CHARACTERS <= usage.output_tokens <= length + 50:
         raise ProbeFailed(f"the answer has {length} characters, but {usage.output_tokens} tokens are reported")
 

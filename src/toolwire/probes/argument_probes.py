@@ -53,6 +53,7 @@ def _keeps(member: str) -> Callable[[Sequence[ProbeExchange]], None]:
         misread = [expected.encode().decode(encoding, "replace")[:6] for encoding in ("latin-1", "cp1252")]
         if not expected[:6].isascii() and any(text in actual for text in misread):
             raise ProbeFailed(f"the text was not decoded as UTF-8{exchange.place}: {actual!r:.200}")
+        # Servers that read calls from XML have to undo its references; a model that copies text does not add any.
         if any(entity in actual for entity in _ENTITIES):
             raise ProbeFailed(f"the text contains character references of XML{exchange.place}: {actual!r:.200}")
         if "\\u" in actual:
@@ -101,6 +102,7 @@ def _cut_call_is_not_whole(exchanges: Sequence[ProbeExchange]) -> None:
             return
         raise RuleNotShown(f"the model did not begin the call{exchange.place}: {shown(response)}")
     usage, limit = reported_usage(exchange), exchange.request.chat.max_tokens or 0
+    # Some servers close the JSON of a call that was cut, so that it looks like a whole one.
     is_cut = response.finish_reason is FinishReason.LENGTH or (usage is not None and usage.output_tokens >= limit)
     for call in response.tool_calls:
         if call.arguments.get("text") == ask.LONG_ARGUMENTS["text"]:
@@ -123,6 +125,7 @@ def _follows_schema(exchanges: Sequence[ProbeExchange]) -> None:
     issues = validate(call.arguments, definition.parameters)
     if not issues:
         return
+    # A parser of a format without types has to read the schema, or every number is a text.
     for where in _texts_of_values(call.arguments, definition.parameters, definition.parameters):
         raise FaultSuspected(f"{where} arrives as text{exchange.place}, not as the value that the schema asks for")
     if definition.annotations.get("strict") is True:
@@ -137,6 +140,7 @@ def _texts_of_values(value: Any, schema: Any, root: dict[str, Any], path: str = 
     if not isinstance(schema, dict):
         return
     if isinstance(value, str):
+        # A reference inside the schema of the value needs the definitions of the root.
         scoped = {**schema, **({"$defs": root["$defs"]} if "$defs" in root else {})}
         try:
             inner, _ = read_json(value, repair=False)

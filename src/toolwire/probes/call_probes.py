@@ -39,6 +39,7 @@ _CALL_STREAM: Final = (ask.CALL_STREAM, ask.unless_called(ask.FORCED_STREAM))
 
 
 def _arrives_as_call(exchanges: Sequence[ProbeExchange]) -> None:
+    # The request that requires the call is not examined here: servers read calls in another way when they force them.
     exchange = exchange_with_calls(exchanges[:1])
     check_readable(exchange)
     (call, *more_calls) = check_offered(exchange)
@@ -145,6 +146,7 @@ def _check_tokens(exchange: ProbeExchange, single: ProbeExchange) -> None:
     lengths = _calls_only(exchange), _calls_only(single)
     if usages[0] is None or usages[1] is None or not lengths[0] or not lengths[1]:
         return
+    # Tokenizers differ, but the ratio of one model is about the same for one call and for two.
     ratio = (lengths[0] / usages[0].output_tokens) / (lengths[1] / usages[1].output_tokens)
     calls = exchange.response.tool_calls
     if len(calls) == 1 and ratio < 1 / _TOO_MANY:
@@ -194,6 +196,7 @@ def _arrives_in_pieces(exchanges: Sequence[ProbeExchange]) -> None:
     length = sum(map(len, pieces))
     if length < 150:
         raise RuleNotShown(f"the arguments are too short: {shown(exchange.response)}")
+    # The first piece may be empty or the opening brace alone, and the last one the closing brace.
     if len(pieces) < 3:
         raise ProbeFailed(
             f"the {length} characters of the arguments arrive in {len(pieces)} pieces: a client sees nothing until the "

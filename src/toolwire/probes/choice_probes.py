@@ -21,6 +21,7 @@ def _calls(exchanges: Sequence[ProbeExchange]) -> None:
     response = exchange.response
     if response.tool_calls or response.incomplete:
         return
+    # Reasoning may use up the maximum length before the call begins.
     if response.finish_reason is FinishReason.LENGTH:
         raise no_call(exchange)
     raise ProbeFailed(f"the model answered {shown(response)}{exchange.place}, although it had to call a tool")

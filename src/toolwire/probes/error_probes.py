@@ -82,6 +82,7 @@ def _check_sane(exchange: ProbeExchange) -> None:
     """Check that a wrong request is not taken for a failure of the server."""
     if exchange.error and not exchange.status:
         raise ProbeFailed(f"a wrong request ({exchange.request.id}) ends the connection: {exchange.error}")
+    # Clients repeat a request after such a status, so a mistake of the client becomes a burden of the server.
     if exchange.status >= 500:
         raise ProbeFailed(
             f"a wrong request ({exchange.request.id}) is an error of the server, which clients repeat: {exchange.error}"
@@ -106,6 +107,7 @@ def _gives_reasons(exchanges: Sequence[ProbeExchange]) -> None:
             raise ProbeFailed(
                 f"an error ({exchange.request.id}) is not JSON: {exchange.body[:80].decode('utf-8', 'replace')!r}"
             )
+        # Gemini wraps the error of a stream in a list.
         body = body[0] if isinstance(body, list) and body else body
         message = next((text for path in shape.error if (text := value_at(body, path)) is not MISSING), None)
         if not isinstance(message, str) or not message.strip():
@@ -126,6 +128,7 @@ def _knows_models(exchanges: Sequence[ProbeExchange]) -> None:
     (exchange,) = exchanges
     _check_sane(exchange)
     if not exchange.error:
+        # Servers of one model do this on purpose, so that clients need no configuration.
         raise RuleNotShown("the server answers for every name of a model")
     if exchange.status not in (400, 404, 422, 403):
         raise ProbeFailed(f"an unknown model gives the status {exchange.status}: {exchange.error}")

@@ -36,6 +36,7 @@ def exchange_with_calls(exchanges: Sequence[ProbeExchange]) -> ProbeExchange:
     exchange = first_with_calls(exchanges)
     if exchange is not None:
         return exchange
+    # Without a call, the reason may be a parser that is not set, which is no weakness of the model.
     for exchange in exchanges:
         check_no_hidden_call(exchange)
         check_readable(exchange)
@@ -104,6 +105,7 @@ def cut_is_credible(exchange: ProbeExchange) -> bool:
     """Return whether an answer is so long that it may have reached its maximum length."""
     usage = reported_usage(exchange)
     limit = exchange.request.chat.max_tokens
+    # The maximum of a request without one is the user's, and small ones are common on slow machines.
     return limit is None and (usage is None or usage.output_tokens >= _LONG_ANSWER)
 
 

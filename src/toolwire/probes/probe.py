@@ -136,6 +136,7 @@ async def _ask(model: ProbedModel, probe: Probe, attempt: int, exchanges: list[P
             continue
         if reason := model.unsendable(request):
             raise RuleNotShown(reason)
+        # A wrong request, or one to another path, may be refused although the endpoint is right.
         is_first = not model.has_answered and request.is_sound
         exchange = await model.answer(request, attempt)
         exchanges.append(exchange)
@@ -149,6 +150,7 @@ async def _ask(model: ProbedModel, probe: Probe, attempt: int, exchanges: list[P
 
 def _endpoint_fault(exchange: ProbeExchange) -> str:
     """Return why no request to this endpoint can succeed; "" if one may."""
+    # A web server, a proxy or a login page answers at the address, often with the status of a success.
     if exchange.body.lstrip()[:1] == b"<" and exchange.api.kind not in exchange.media_type:
         return (
             f"{exchange.url} answered with a page of HTML or XML (HTTP {exchange.status}), not with JSON: the address "

@@ -150,6 +150,7 @@ def _answered(
 RESULT: Final = ProbeRequest(
     "result", chat(_QUESTION, *TOOLS, before=history(_answered("call_a1", PARIS, f"Rain. The code is {CODE}.")))
 )
+# A model that does not find the code here either cannot show that a server loses results.
 RESULT_CONTROL: Final = ProbeRequest("result-control", chat(f"The result is: Rain. The code is {CODE}. {_QUESTION}"))
 TWO_RESULTS: Final = ProbeRequest(
     "two-results",

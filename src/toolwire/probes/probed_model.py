@@ -97,6 +97,7 @@ class ProbedModel:
 
     async def _send(self, request: ProbeRequest) -> ProbeExchange:
         capture = _Capture(self._transport, request)
+        # A client for each request, because the transport keeps the bytes of one.
         client = self._connect(capture, request.wrong_key)
         chat, notes = request.chat, Notes()
         if chat.max_tokens is None:
@@ -142,6 +143,7 @@ class _Capture:
     async def open(self, request: HttpRequest) -> AsyncIterator[HttpAnswer]:
         """Send the request; what it is answered is kept while it is read."""
         request = self._changed(request)
+        # A user with a password, or a key in the query, is not part of a report.
         address = urlsplit(request.url)
         self.url = address._replace(netloc=address.netloc.rpartition("@")[2], query="").geturl()
         self.sent = request.body

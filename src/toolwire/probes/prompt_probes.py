@@ -67,6 +67,7 @@ def _reaches_the_model(part: str, least: int = ask.ADDED) -> Callable[[Sequence[
         check_expressed(exchanges, "system", "description")
         if shorter is None or longer is None:
             raise RuleNotShown("no tokens are reported")
+        # Cached tokens are part of the input here, so that a warm cache does not hide anything.
         if longer.input_tokens - shorter.input_tokens < least:
             raise ProbeFailed(
                 f"{part} does not reach the model: with it, the request has {longer.input_tokens} input tokens, and "

@@ -90,6 +90,7 @@ def _reads(what: str) -> Callable[[Sequence[ProbeExchange]], None]:
         response = exchange.response
         if ask.CODE in response.content:
             return
+        # A model that asks the tool again has not shown that it cannot read the result.
         if response.tool_calls or response.finish_reason is FinishReason.LENGTH:
             raise RuleNotShown(f"the model did not answer the question: {shown(response)}")
         if ask.CODE not in exchanges[1].response.content:
@@ -102,6 +103,7 @@ def _reads(what: str) -> Callable[[Sequence[ProbeExchange]], None]:
 def _takes_image(exchanges: Sequence[ProbeExchange]) -> None:
     (exchange,) = exchanges
     if exchange.error:
+        # A model without a picture encoder is not a fault of the server, whatever its status is.
         if exchange.status < 500 or any(word in exchange.error.lower() for word in ("image", "multimodal", "mmproj")):
             raise RuleNotShown(f"the server takes no images: {exchange.error}")
         raise ProbeFailed(f"an image in a result is an error of the server: {exchange.error}")

@@ -86,6 +86,7 @@ def _has_end(exchanges: Sequence[ProbeExchange]) -> None:
         text = "".join(exchange.body.decode("utf-8", "replace").split())
         if last not in text:
             raise ProbeFailed(f"the stream ends without {last}")
+        # Clients stop reading at this mark, and never see what follows.
         if exchange.media_type == EVENTS and last.startswith("data:") and not text.endswith(last):
             raise ProbeFailed(f"the stream does not end with {last}")
 
@@ -97,6 +98,7 @@ def _arrives_over_time(exchanges: Sequence[ProbeExchange]) -> None:
     total = exchange.pieces[-1].seconds
     if total < _SHORT:
         raise RuleNotShown(f"the answer took {total:.2f} seconds, which is too short for a difference")
+    # A stream that is collected arrives in a burst at the end. One third leaves room for a slow first token.
     size, received = len(exchange.body), 0
     for piece in exchange.pieces:
         received += len(piece.data)
@@ -206,6 +208,7 @@ def _calls_have_indexes(exchanges: Sequence[ProbeExchange]) -> None:
             raise ProbeFailed(f"a delta of a call has the index {call.get('index')!r}")
         if call["index"] not in indexes:
             indexes.append(call["index"])
+    # Clients put the deltas of a call together by its index alone.
     count = len(exchange.response.tool_calls) + len(exchange.response.incomplete)
     if indexes != list(range(count)):
         raise ProbeFailed(f"{count} calls have the indexes {indexes}, not {list(range(count))}")
@@ -221,6 +224,7 @@ def _begins_calls_once(exchanges: Sequence[ProbeExchange]) -> None:
         names[index] = names.get(index, "") + (name if isinstance(name, str) else "")
         ids.setdefault(index, set()).update([call["id"]] if call.get("id") else [])
     offered = {tool.name for tool in exchange.request.chat.tools}
+    # Many clients join the names of all deltas, as they join the arguments.
     for name in names.values():
         if name not in offered:
             raise ProbeFailed(f"the names of a call's deltas join to {name!r}, as many clients join them")
