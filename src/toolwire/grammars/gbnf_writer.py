@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from toolwire.grammars.algebra import (
@@ -17,7 +17,10 @@ from toolwire.grammars.algebra import (
     Repeat,
     RuleName,
     chars_except,
+    choice,
     inside,
+    repeat,
+    sequence,
 )
 
 
@@ -65,6 +68,8 @@ class RuleWriter:
     """Beginning of the names of lexemes."""
     space, bar, empty_text = " ", " | ", '""'
     """Signs between parts and between alternatives, and of the empty text."""
+    sets_first = True
+    """True if a choice that is repeated begins with its sets of characters."""
 
     def __init__(self, names: Mapping[str, str] | None = None) -> None:
         self.names = names or {}
@@ -105,6 +110,11 @@ class RuleWriter:
                 return self.names[name]
             case Lexeme(content):
                 return self.lexeme(content, inner)
+            case Repeat(Either(options), 0, None) if self.sets_first and _has_both(options):
+                # xgrammar computes the mask inside a string of such a form a thousand times as fast.
+                sets = repeat(choice(option for option in options if isinstance(option, Chars)))
+                longer = choice(option for option in options if not isinstance(option, Chars))
+                text = self.write(sequence(sets, repeat(sequence(longer, sets))))
             case Repeat(content, least, most):
                 text = self.write(content, inner=True) + repetition(least, most)
             case Chain(()):
@@ -117,6 +127,11 @@ class RuleWriter:
                 if EMPTY in options:
                     return f"({text})?"
         return f"({text})" if inner else text
+
+
+def _has_both(options: Sequence[Expression]) -> bool:
+    """Return whether some options are sets of characters, and others are not."""
+    return len({isinstance(option, Chars) for option in options}) == 2
 
 
 def repetition(least: int, most: int | None) -> str:
