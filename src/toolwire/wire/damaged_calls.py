@@ -34,7 +34,7 @@ _PARAMETER = re.compile(
     (?!["']?\s{0,2}:\s{0,9}\{\s{0,9}["']?(?:type|description|enum|anyOf|\$ref)\b)(?:
       ["'`]{0,2}\s{0,2}[:=]{1,2}>?\s{0,9}(?P<certain>
           ["'\[]{1,3}(?=[^\s"'\]]) | (?=-?\d|(?:true|false|null|True|False|None)\b) | \{)
-    | \W{0,5}["']\W{0,2}(?=\w) | ["']\s{0,2}:\s{0,9}(?=\w)
+    | \W{0,5}["']\W{0,3}(?=\w)
     )""",
     re.VERBOSE,
 )

@@ -32,6 +32,7 @@ DAMAGED = (
     """[{"name": "search", "arguments": {"query" "tea"}}]""",
     """[{"name": "search", "arguments": {"query": :"tea"}}]""",
     """{"name": "search", "arguments": {"query": tea"}}""",
+    """{"name": "search", "arguments": {"query":  tea"}}""",
     """{"name": "search", "arguments": {"query": ("tea"}}""",
     """{"search": {"query: "tea"}}""",
     """get_weather(city='Paris, days=3)""",
@@ -59,6 +60,7 @@ DAMAGED = (
     """{"name": "get,_weather", "arguments": {"city": "Paris"}}""",
     """{"name": "et_weather", "arguments": {"city": "Paris"}}""",
     """get_weatherr(days=-3)""",
+    """{"name": "cut-", "arguments": {"line": 3}}""",
     """sea\nrch\n{"query": ["tea"]}""",
     """<get_weahter>\n<city>Paris</city>\n</get_weather>""",
 )
@@ -93,6 +95,7 @@ def test_the_problem_is_at_the_name_and_quotes_the_rest_of_the_line() -> None:
         'I need get_weather and a city: "Paris" or "Rome"?',
         'The weather (get_weather) needs the "city" in quotes.',
         "get_weather: city is 'the city'.",
+        'So: search, query: "tea" (mine)',
         'get_weather [for one city: "Paris" is the default',
         'A search of mine had (its "query" was "tea").',
         'search, then the list of results: {"query": "tea"}',
