@@ -310,11 +310,11 @@ class FormatRules:
         return _json_object([(node.inside[0], call)]) if node.nested and node.inside else call
 
     def _python_calls(self, node: PyCalls) -> Expression:
-        call = self.rules.share(
-            self._choice(
-                sequence(literal(tool.name), self._keywords(tool)) for tool in self.tools if _is_dotted(tool.name)
-            )
-        )
+        for tool in self.tools:
+            if not _is_dotted(tool.name):
+                self.rules.widened[f"{tool.name}: no call of it can be written in this format"] = None
+        named = [tool for tool in self.tools if _is_dotted(tool.name)]
+        call = self.rules.share(self._choice(sequence(literal(tool.name), self._keywords(tool)) for tool in named))
         between = sequence(Fixed(","), PYTHON.space) if node.open else Lexeme(Fixed("\n"))
         several = repeat(sequence(between, call)) if self.parallel else EMPTY
         return sequence(literal(node.open), call, several, literal(node.close))

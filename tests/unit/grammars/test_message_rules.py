@@ -197,3 +197,9 @@ def test_a_format_that_lacks_what_is_needed_has_no_grammar() -> None:
     hermes = get_format("hermes")
     refuse(replace(hermes, spans=()), "has no reasoning", reasoning="allowed")
     refuse(replace(hermes, blocks=()), "has no calls")
+
+
+def test_a_tool_whose_name_a_format_cannot_write_is_named() -> None:
+    written = grammar([PING, ToolDefinition("get-weather")], format="pythonic", tool_choice="required")
+    assert written.widened == ("get-weather: no call of it can be written in this format",)
+    assert grammar([PING], format="pythonic").widened == ()
