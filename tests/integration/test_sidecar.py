@@ -31,9 +31,10 @@ def test_a_unix_socket(tmp_path: Path) -> None:
     process = subprocess.Popen([*SIDECAR, "--socket", str(path)])
     try:
         for _ in range(600):
-            if path.exists() and path.stat().st_mode & 0o777 == 0o600:
+            if path.exists():
                 break
             time.sleep(0.05)
+        assert path.stat().st_mode & 0o777 == 0o600
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))
             client.sendall("".join(json.dumps(request) + "\n" for request in REQUESTS).encode())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -211,8 +212,12 @@ def serve_socket(path: Path) -> None:
         writer.close()
 
     async def serve() -> None:
-        server = await asyncio.start_unix_server(answer_client, path, limit=MAX_LINE)
-        path.chmod(0o600)
+        # The socket has these permissions from its first moment on.
+        before = os.umask(0o177)
+        try:
+            server = await asyncio.start_unix_server(answer_client, path, limit=MAX_LINE)
+        finally:
+            os.umask(before)
         async with server:
             await server.serve_forever()
 
