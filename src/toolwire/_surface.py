@@ -29,7 +29,9 @@ PUBLIC_PACKAGES = (
 
 FRAMEWORK_MODULES = {
     "toolwire.integrations.langchain": "langchain",
+    "toolwire.integrations.openai_agents": "openai-agents",
     "toolwire.integrations.pydantic_ai": "pydantic-ai",
+    "toolwire.integrations.smolagents": "smolagents",
 }
 """The public modules that need a framework, each with the extra that installs it. Their names are their `__all__`."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import linecache
 from contextlib import redirect_stdout
 from itertools import pairwise
 from pathlib import Path
@@ -40,7 +41,9 @@ def test_the_program_prints_what_the_page_shows(module: str, block: Block, shown
         importlib.import_module(module)
     except MissingExtra as missing:
         pytest.skip(f"needs scripts/test-frameworks: {missing}")
+    name = f"<{block}>"
+    linecache.cache[name] = (len(block.code), None, block.code.splitlines(True), name)  # smolagents reads the source
     printed = io.StringIO()
     with redirect_stdout(printed):
-        exec(compile(block.code, str(block), "exec"), {"__name__": "__docs__"})
+        exec(compile(block.code, name, "exec"), {"__name__": "__docs__"})
     assert printed.getvalue() == shown

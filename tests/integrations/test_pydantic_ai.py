@@ -51,6 +51,8 @@ def test_an_agent_runs_parallel_calls() -> None:
     assert result.usage.tool_calls == 2 and result.usage.input_tokens > 0 and result.usage.output_tokens > 0
     calls = [part for message in result.all_messages() for part in message.parts if part.part_kind == "tool-call"]
     assert [call.args_as_dict() for call in calls] == [{"city": "Paris"}, {"city": "Rome"}]
+    texts = [part.content for message in result.all_messages() for part in message.parts if part.part_kind == "text"]
+    assert [text.strip() for text in texts] == ["Let me look.", ANSWER]  # none for the space between the calls
     first, second = model.prompts
     assert first[0]["content"].startswith("Be brief.") and '"get_weather"' in first[0]["content"]
     assert [message["role"] for message in second] == ["system", "user", "assistant", "user"]

@@ -138,9 +138,7 @@ class ToolwireModel(Model[None]):
         instructions = self._get_instruction_parts(messages, parameters) or []
         request = _request(messages, [part.content for part in instructions], model_settings or {}, parameters)
         async with aclosing(self._events(request)) as events:
-            # The first event is waited for here: until it is there, a FallbackModel may ask another model.
-            first = await anext(events)
-            yield _Answer(parameters, self.model_name, first, events)
+            yield _Answer(parameters, self.model_name, events)
 
     async def _events(self, request: ChatRequest) -> AsyncGenerator[Event]:
         """Yield the events of an answer, with errors as Pydantic AI expects them."""
@@ -159,13 +157,10 @@ class _Answer(StreamedResponse):
     """An answer that arrives in pieces."""
 
     asked_name: str
-    first: Event
     events: AsyncGenerator[Event]
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     async def _get_event_iterator(self) -> AsyncIterator[ai.ModelResponseStreamEvent]:
-        for written in self._written(self.first):
-            yield written
         async for event in self.events:
             for written in self._written(event):
                 yield written

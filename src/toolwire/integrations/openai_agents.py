@@ -1,0 +1,136 @@
+"""The OpenAI Agents SDK: any model as its `Model`, in the items and events of the Responses API that the SDK speaks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from toolwire._surface import needs_extra
+from toolwire.integrations.adapted_model import AdaptedModel
+from toolwire.integrations.model_argument import AnyModel
+from toolwire.messages import Message
+from toolwire.providers.api_registry import get_api
+from toolwire.providers.request import ChatRequest
+
+with needs_extra("toolwire.integrations.openai_agents", "openai-agents"):
+    from agents import FunctionTool, Model, ModelResponse, ModelSettings, Usage, UserError
+    from agents.items import TResponseStreamEvent
+    from openai.types.responses import Response
+
+__all__ = ["ToolwireAgentsModel"]
+
+_EVENT: TypeAdapter[Any] = TypeAdapter(TResponseStreamEvent)
+_API = get_api("openai_responses")
+
+
+class ToolwireAgentsModel(Model):
+    """A model of the OpenAI Agents SDK that asks any model.
+
+    Calls that are incomplete are left out of an answer, so they never run. An error of the model is a
+    `toolwire.ProviderError`.
+
+    Args:
+        model: the model; see `toolwire.integrations.AnyModel`.
+        format: the wire format that the model is asked to write; "" for a backend, and for an API whose own fields for
+            tools are used.
+
+    Raises:
+        ConfigurationError: `format` is missing or has no effect, or `model` is text that names no model of an API.
+        KeyError: there is no such provider, or no such format; the message suggests similar names.
+        TypeError: `model` is something else.
+    """
+
+    def __init__(self, model: AnyModel, *, format: str = "") -> None:
+        self._adapted = AdaptedModel(model, format)
+
+    async def get_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[Any],
+        model_settings: ModelSettings,
+        tools: list[Any],
+        output_schema: Any,
+        handoffs: list[Any],
+        tracing: Any,
+        **stored: Any,
+    ) -> ModelResponse:
+        """Return a whole answer; ids of stored answers in `stored` have no effect."""
+        request = _request(system_instructions, input, model_settings, [*tools, *handoffs], output_schema)
+        body = _API.encode_response(await self._adapted.ask(request), model=self._adapted.name)
+        response = Response.model_validate(body)
+        usage = Usage(requests=1)
+        if response.usage is not None:
+            usage.input_tokens, usage.output_tokens = response.usage.input_tokens, response.usage.output_tokens
+            usage.total_tokens = response.usage.total_tokens
+            usage.input_tokens_details = response.usage.input_tokens_details
+            usage.output_tokens_details = response.usage.output_tokens_details
+        return ModelResponse(output=response.output, usage=usage, response_id=None)
+
+    async def stream_response(
+        self,
+        system_instructions: str | None,
+        input: str | list[Any],
+        model_settings: ModelSettings,
+        tools: list[Any],
+        output_schema: Any,
+        handoffs: list[Any],
+        tracing: Any,
+        **stored: Any,
+    ) -> AsyncIterator[Any]:
+        """Yield the events of an answer as they arrive; closing the iterator stops the model."""
+        request = _request(system_instructions, input, model_settings, [*tools, *handoffs], output_schema)
+        async with (
+            aclosing(self._adapted.stream(request)) as events,
+            aclosing(_API.encode_stream_async(events, model=self._adapted.name)) as pieces,
+        ):
+            async for piece in pieces:
+                for line in piece.splitlines():
+                    if line.startswith(b"data: {"):
+                        yield _EVENT.validate_python(json.loads(line.removeprefix(b"data: ")))
+
+
+def _request(
+    instructions: str | None, items: str | list[Any], settings: ModelSettings, tools: Iterable[Any], output_schema: Any
+) -> ChatRequest:
+    """Return the request for a model."""
+    members = {
+        "input": items,
+        "tools": [_tool(tool) for tool in tools],
+        "tool_choice": _choice(settings.tool_choice),
+        "parallel_tool_calls": settings.parallel_tool_calls,
+        "temperature": settings.temperature,
+        "top_p": settings.top_p,
+        "max_output_tokens": settings.max_tokens,
+        "metadata": settings.metadata,
+        **(settings.extra_args or {}),
+    }
+    if output_schema is not None and not output_schema.is_plain_text():
+        schema, strict = output_schema.json_schema(), output_schema.is_strict_json_schema()
+        members["text"] = {
+            "format": {"type": "json_schema", "name": "final_output", "schema": schema, "strict": strict}
+        }
+    request = _API.decode_request({name: value for name, value in members.items() if value is not None})
+    if not instructions:
+        return request
+    return ChatRequest.of(request, {"messages": (Message("system", instructions), *request.messages)})
+
+
+def _tool(tool: Any) -> dict[str, Any]:
+    """Return a tool or a handoff as the Responses API spells it."""
+    if isinstance(tool, FunctionTool):
+        name, description, parameters = tool.name, tool.description, tool.params_json_schema
+    elif hasattr(tool, "input_json_schema"):
+        name, description, parameters = tool.tool_name, tool.tool_description, tool.input_json_schema
+    else:
+        raise UserError(f"{type(tool).__name__} runs at OpenAI, so another model cannot call it: use a function tool")
+    return {"type": "function", "name": name, "description": description, "parameters": parameters, "strict": False}
+
+
+def _choice(choice: Any) -> Any:
+    if isinstance(choice, str) and choice not in ("auto", "none", "required"):
+        return {"type": "function", "name": choice}
+    return choice

@@ -1,0 +1,151 @@
+"""The OpenAI Agents SDK with `ToolwireAgentsModel`: calls, streams, structured output, errors, usage, cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from tests.integrations.weather_model import (
+    ANSWER,
+    EndlessModel,
+    WeatherModel,
+    cut_off,
+    fail,
+    get_weather,
+    json_in_a_fence,
+    native_model,
+)
+
+from toolwire import MissingExtra, ParsedResponse, ProviderError, ToolCall
+
+adapter = pytest.importorskip(
+    "toolwire.integrations.openai_agents", reason="needs scripts/test-frameworks", exc_type=MissingExtra
+)
+agents = pytest.importorskip("agents", reason="needs scripts/test-frameworks")
+agents.set_tracing_disabled(True)
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the framework
+
+
+class City(BaseModel):
+    city: str
+    population: int
+
+
+def agent(model: Any, format: str = "hermes", **options: Any) -> Any:
+    options.setdefault("tools", [agents.function_tool(get_weather)])
+    return agents.Agent("weather", model=adapter.ToolwireAgentsModel(model, format=format), **options)
+
+
+def run(*arguments: Any) -> Any:
+    return asyncio.run(agents.Runner.run(*arguments))
+
+
+def test_an_agent_runs_parallel_calls() -> None:
+    model = WeatherModel()
+    result = run(agent(model, instructions="Be brief."), "Weather?")
+    outputs = [item.output for item in result.new_items if item.type == "tool_call_output_item"]
+    assert result.final_output == ANSWER and outputs == ["rain in Paris", "rain in Rome"]
+    assert result.context_wrapper.usage.input_tokens > 0 and result.context_wrapper.usage.output_tokens > 0
+    first, second = model.prompts
+    assert first[0]["content"].startswith("Be brief.") and '"get_weather"' in first[0]["content"]
+    assert [message["role"] for message in second] == ["system", "user", "assistant", "user"]
+
+
+def test_a_stream_names_a_call_before_its_arguments_are_written() -> None:
+    model = WeatherModel(waits=True)
+
+    async def ask() -> None:
+        result = agents.Runner.run_streamed(agent(model), "Weather?")
+        async for event in result.stream_events():
+            data = event.data if event.type == "raw_response_event" else None
+            if data is not None and data.type == "response.output_item.added" and data.item.type == "function_call":
+                assert data.item.name == "get_weather"
+                model.named.set()
+        assert result.final_output == ANSWER and result.context_wrapper.usage.output_tokens > 0
+
+    asyncio.run(ask())
+
+
+def test_structured_output_is_json_in_the_text() -> None:
+    result = run(agent(json_in_a_fence, tools=[], output_type=City), "The largest city of France?")
+    assert result.final_output == City(city="Paris", population=2_100_000)
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "stream"])
+def test_a_call_that_is_cut_off_does_not_run(streams: bool) -> None:
+    ran: list[str] = []
+
+    def get_weather(city: str = "") -> str:
+        """Return the weather."""
+        ran.append(city)
+        return "rain"
+
+    answers = ["".join(cut_off([])), ANSWER]
+    cut = agent(lambda messages: answers.pop(0), tools=[agents.function_tool(get_weather)])
+
+    async def ask() -> None:
+        if not streams:
+            await agents.Runner.run(cut, "Weather?")
+            return
+        async for _ in agents.Runner.run_streamed(cut, "Weather?").stream_events():
+            pass
+
+    asyncio.run(ask())
+    assert ran == []
+
+
+def test_a_handoff_is_a_call() -> None:
+    def desk(messages: Any) -> str:
+        assert '"transfer_to_weather"' in messages[0]["content"]
+        return '<tool_call>{"name": "transfer_to_weather", "arguments": {}}</tool_call>'
+
+    first = agents.Agent(
+        "desk", model=adapter.ToolwireAgentsModel(desk, format="hermes"), handoffs=[agent(WeatherModel())]
+    )
+    result = run(first, "Weather?")
+    assert result.final_output == ANSWER and result.last_agent.name == "weather"
+
+
+def test_settings_and_choices_reach_the_model() -> None:
+    seen = []
+
+    def model(messages: Any, temperature: float = 1.0) -> str:
+        seen.append((temperature, messages[0]["content"]))
+        return "Hello"
+
+    for choice in ("required", "get_weather"):
+        run(agent(model, model_settings=agents.ModelSettings(temperature=0.5, tool_choice=choice)), "Hello")
+    assert all(temperature == 0.5 and "You must call one of these tools" in text for temperature, text in seen)
+    with pytest.raises(agents.UserError, match="runs at OpenAI"):
+        run(agent(model, tools=[agents.WebSearchTool()]), "Hello")
+
+
+def test_errors_of_the_model_are_raised() -> None:
+    with pytest.raises(ProviderError, match="out of memory"):
+        run(agent(fail), "Weather?")
+
+
+def test_closing_a_stream_stops_the_model() -> None:
+    async def ask() -> None:
+        model = EndlessModel()
+        options = ("Hello", "Weather?", agents.ModelSettings(), [], None, [], None)
+        async with aclosing(adapter.ToolwireAgentsModel(model, format="hermes").stream_response(*options)) as events:
+            async for event in events:
+                if event.type == "response.output_text.delta":
+                    break
+        assert model.stopped.wait(60)
+        model = EndlessModel()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(agents.Runner.run(agent(model), "Weather?"), 0.5)
+        assert model.stopped.wait(60)
+
+    asyncio.run(ask())
+
+
+def test_a_server_is_a_model_too() -> None:
+    call = ToolCall("get_weather", {"city": "Oslo"}, id="call_1")
+    server = native_model(ParsedResponse(tool_calls=(call,)), ParsedResponse("Rain."))
+    assert run(agent(server, ""), "Weather?").final_output == "Rain."
