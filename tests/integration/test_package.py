@@ -87,5 +87,5 @@ def test_without_any_extra_every_command_has_help_or_says_what_it_needs(tmp_path
         [sys.executable, "-c", WITHOUT_ANY_EXTRA], capture_output=True, text=True, env=environment, check=False
     )
     assert (ran.returncode, ran.stdout.splitlines()[-1]) == (0, "runs 1"), ran.stderr
-    assert "Did you mean 'parse'?" in ran.stderr
+    assert "No such command 'prse'. Did you mean 'parse', " in ran.stderr
     assert "A recorded run needs anyio, which is not installed: pip install 'toolwire[durable]'" in ran.stderr

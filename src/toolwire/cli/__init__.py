@@ -32,7 +32,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "serve": "Serve any model to clients of any API: OpenAI, Responses, Anthropic, Gemini, Ollama.",
     "keys": "Make, list and revoke the keys of the gateway's clients.",
     "inspect": "Show recorded requests, runs or test rows in the inspector, on a page on this machine.",
-    "check": "Ask a model's endpoint a few small questions, and say whether it follows its API.",
+    "check": "Ask a model's endpoint small questions, and say which rules of its API it breaks.",
     "eval": "Ask models the questions of a suite, and report how many of their calls are right.",
     "reparse": "Read logged answers again, with another format or version, and say what changed.",
     "init": "Write a commented TOML file: profiles of the available models, agents, and a policy.",
