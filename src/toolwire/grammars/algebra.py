@@ -288,7 +288,28 @@ def without_prefixes(part: Expression, texts: Sequence[str], rules: Mapping[str,
 
 def without_prefix(part: Expression, text: str, rules: Mapping[str, Expression]) -> Expression:
     """Return what may follow a text at the beginning of an expression; NOTHING if it cannot begin so."""
-    return without_prefixes(part, [text], rules).get(text, NOTHING)
+    rest = _without_literal(part, text, rules) if text else part
+    return without_prefixes(part, [text], rules).get(text, NOTHING) if rest is None else rest
+
+
+def _without_literal(part: Expression, text: str, rules: Mapping[str, Expression]) -> Expression | None:
+    """Return what may follow a text where literals alone decide; None where they do not."""
+    match part:
+        case Fixed(written):
+            if written.startswith(text):
+                return literal(written[len(text) :])
+            return None if text.startswith(written) else NOTHING
+        case Either(options):
+            rests = [_without_literal(option, text, rules) for option in options]
+            decided = [rest for rest in rests if rest is not None]
+            return choice(decided) if len(decided) == len(rests) else None
+        case RuleName(name):
+            return _without_literal(rules[name], text, rules)
+        case Chain((head, *tail)):
+            rest = _without_literal(head, text, rules)
+            return None if rest is None else sequence(rest, *tail)
+        case _:
+            return None
 
 
 def _without(part: Expression, character: str, rules: Mapping[str, Expression]) -> Expression:

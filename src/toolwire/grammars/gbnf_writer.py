@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 
 from toolwire.grammars.algebra import (
@@ -110,11 +110,9 @@ class RuleWriter:
                 return self.names[name]
             case Lexeme(content):
                 return self.lexeme(content, inner)
-            case Repeat(Either(options), 0, None) if self.sets_first and _has_both(options):
+            case Repeat(Either((Chars() as plain, *longer)), 0, None) if self.sets_first:
                 # xgrammar computes the mask inside a string of such a form a thousand times as fast.
-                sets = repeat(choice(option for option in options if isinstance(option, Chars)))
-                longer = choice(option for option in options if not isinstance(option, Chars))
-                text = self.write(sequence(sets, repeat(sequence(longer, sets))))
+                text = self.write(sequence(repeat(plain), repeat(sequence(choice(longer), repeat(plain)))))
             case Repeat(content, least, most):
                 text = self.write(content, inner=True) + repetition(least, most)
             case Chain(()):
@@ -127,11 +125,6 @@ class RuleWriter:
                 if EMPTY in options:
                     return f"({text})?"
         return f"({text})" if inner else text
-
-
-def _has_both(options: Sequence[Expression]) -> bool:
-    """Return whether some options are sets of characters, and others are not."""
-    return len({isinstance(option, Chars) for option in options}) == 2
 
 
 def repetition(least: int, most: int | None) -> str:
