@@ -2,7 +2,7 @@
 
     python benchmarks/linear.py             # sizes as below; many minutes
     python benchmarks/linear.py --quick     # a sixteenth of the sizes
-    python benchmarks/linear.py --sample 60 # 60 floods of each kind, drawn with a fixed seed: auto has 1,440
+    python benchmarks/linear.py --sample 60 # 60 floods of each kind: auto has 1,440; --seed N draws others
     python benchmarks/linear.py hermes auto # only these formats
 
 A flood is a prefix that opens something (prose, reasoning, a call up to one of its parts) and a unit that never ends
@@ -126,6 +126,7 @@ def main() -> int:
     parser.add_argument("formats", nargs="*", metavar="FORMAT", help="only these")
     parser.add_argument("--quick", action="store_true", help="a sixteenth of the sizes")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="only N floods of each kind")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample")
     options = parser.parse_args()
     scale = 16 if options.quick else 1
 
@@ -142,7 +143,7 @@ def main() -> int:
             worst, slowest, shown = 0.0, 0.0, ""
             cases = list(product(DIALECT_PREFIXES, DIALECT_UNITS) if name == DIALECTS else floods(wires, main=some))
             if 0 < options.sample < len(cases):
-                cases = Random(1).sample(cases, options.sample)
+                cases = Random(options.seed).sample(cases, options.sample)
             for prefix, unit in cases:
                 growth, took = ratio(name, prefix, unit, size // scale, piece)
                 worst = max(worst, growth)

@@ -35,25 +35,26 @@ _USERS = ("human", "user")
 
 
 class InventedTurns:
-    """A filter of events that lowers the confidence of calls behind turns which the model made up."""
+    """A filter of events that lowers the confidence of calls behind turns which the model made up.
+
+    Attributes:
+        content: the pieces of content since the last call; one that comes alone may be appended, and not filtered.
+    """
 
     def __init__(self) -> None:
-        self._pieces: list[str] = []  # of the content since the last call
+        self.content: list[ContentDelta] = []
         self._has_calls = self._has_user = self._is_invented = False
 
     def filter(self, events: Sequence[Event]) -> Sequence[Event]:
         """Return the events, with less confidence in some calls."""
-        if len(events) == 1 and isinstance(event := events[0], ContentDelta):  # most pieces, which cost little so
-            self._pieces.append(event.text)
-            return events
         return [self._judged(event) for event in events]
 
     def _judged(self, event: Event) -> Event:
         if isinstance(event, ContentDelta):
-            self._pieces.append(event.text)
+            self.content.append(event)
         elif isinstance(event, CallEnd) and event.complete:
-            self._read("".join(self._pieces))
-            self._pieces.clear()
+            self._read("".join(piece.text for piece in self.content))
+            self.content.clear()
             self._has_calls = True
             if self._is_invented:
                 confidence = min(event.call.confidence, CONFIDENCE_BEHIND_TURN)

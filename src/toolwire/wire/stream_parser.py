@@ -164,6 +164,7 @@ class StreamParser:
         )
         self._echoes = EchoFilter(check_results(results)) if results else None
         self._turns = InventedTurns()
+        self._content = self._turns.content
         self._finished = False
         self._before: list[Event] = []  # events of a call that the prompt had begun
         if start:
@@ -192,7 +193,13 @@ class StreamParser:
             events = self._fallback.filter(events, text)
         if self._echoes is not None:
             events = self._echoes.filter(events, text)
-        return self._turns.filter(events) if events else events
+        if events:
+            event = events[0]
+            if type(event) is ContentDelta and len(events) == 1:  # most pieces, which cost little so
+                self._content.append(event)
+            else:
+                events = self._turns.filter(events)
+        return events
 
     @property
     def reading_call(self) -> bool:
@@ -218,7 +225,7 @@ class StreamParser:
         if self._echoes is not None:
             # The finish reason must not promise calls that turned out to be copies of a result.
             calls -= self._echoes.echoes
-        return [*self._turns.filter(events), _CALLED if calls else _STOPPED]
+        return [*self._turns.filter(events), _CALLED] if calls else [*events, _STOPPED]
 
 
 def _check_choice(name: str, value: object, choices: Sequence[str | None]) -> None:

@@ -91,7 +91,7 @@ def test_content_is_read_once() -> None:
     turns = InventedTurns()
     turns.filter([ContentDelta("User: Yes.\n")])
     turns.filter([ContentDelta("So.\n"), *call_events(0, ToolCall("run", {}))])
-    assert turns._pieces == []
+    assert turns.content == []
 
 
 def test_a_guess_stays_one() -> None:
