@@ -29,7 +29,7 @@ _HEADER = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 """A line that begins with a role in plain words."""
-_FENCED = re.compile(r"^[ \t]*(?P<run>`{3,}|~{3,})[^\n]*\n(?:[\s\S]*?^[ \t]*(?P=run)|[\s\S]*)", re.MULTILINE)
+_FENCED = re.compile(r"^[ \t]*(?P<run>`{3,}+|~{3,}+)[^\n]*\n(?:[\s\S]*?^[ \t]*(?P=run)|[\s\S]*)", re.MULTILINE)
 """A code fence, which only shows a conversation."""
 _USERS = ("human", "user")
 

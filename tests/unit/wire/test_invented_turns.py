@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 from tests.property.laws import check_chunking
 
@@ -98,3 +100,11 @@ def test_a_guess_stays_one() -> None:
     text = "I look: run(query='a')\nUser: Yes.\nAssistant: run(query='b')"
     response = check_chunking(text, format="auto", tools=[RUN], fallback="embedded").response
     assert {call.confidence for call in response.tool_calls} == {0.4}
+
+
+def test_a_long_run_of_backticks_before_a_call_costs_time_in_proportion() -> None:
+    turns = InventedTurns()
+    turns.filter([ContentDelta("a:\n" + "`" * 100_000)])
+    began = process_time()
+    turns.filter(list(call_events(0, ToolCall("run", {}, "1"))))
+    assert process_time() - began < 1
