@@ -282,7 +282,50 @@ sudo >- make
 echo 'not closed
 echo "not closed
 echo $(not closed
+env -Smake
+env --split-string=make
+strace '-o|make' ls
+cat commands | parallel
+parallel ls \; make
+cat x | sudo -s
+unshare < x
+fakeroot < x
+fd --exec=make
+fd -xmake
+fd -HX make
+tar xf a --use=make
+tar xf a --to-c=make
+tar cf a b --checkpoint=1 --checkpoint-act=exec=make
+git grep --open=make x
+git grep -nOmake x
+rsync -ave ./x a h:
+scp -rS make a h:
+scp -ro ProxyCommand=make a h:
+zip -qTT make a b
+wget -qe use_askpass=make x
+wget --execute=use_askpass=make x
+wget --use-ask=make x
+curl -sK x y
+gcc --specs=x a.c
+gcc --prefix=x a.c
+clang --ld-path=make a.c
+split --filt=make a
+sort --c=make a
+sdiff --diff-p=make a b
+install -s --strip-p=make a b
+apt list -o Dir::Bin::dpkg=make
+printf -v PATH x; ls
+test -v 'a[$(make)]'
+[ -v 'a[$(make)]' ]
+echo $'\'' ; make #'
+echo "${x:-"';"}" ; make #'
+echo ${x:- #} ; make
+echo "`echo \"; make #\"`"
+case ls in ls) make;; esac
+coproc ls { make; }
+ls >&3-#x ; make
 """.strip().splitlines()
+UNCLEAR += ["cat <<E\necho '\nE\nmake #'", "cat <<-E\necho '\nE\nmake #'", "echo a\r#b ; make"]
 
 
 @pytest.mark.parametrize("line", UNCLEAR)
@@ -353,6 +396,8 @@ def test_a_line_that_a_rule_allows_exactly_runs_beside_a_rule_that_denies(line: 
             "# make",
             "ls # make",
         ),
+        *("rsync -av --delete a b", "tar --totals -xf a", "wget -q -O x y", "git log -S word", "fd -e py"),
+        *("printf '%s' a", "env -u A ls", 'echo "${x:-y}"', "echo $'\\n'", "ls 2>&1 >&-", "sort --reverse a"),
         *("echo a\\;b", 'echo "a\\"; make"', "ls \\\n -l", "echo ${x:-y}", "gcc -O2 -o a a.c", "rg -n 'a|b' src"),
     ],
 )
@@ -425,6 +470,7 @@ _SHELL_PIECES = st.sampled_from(
             "done",
             "()",
         ),
+        *("$'", "${x:-", "<<x", "case ls in ls)", "esac", "coproc", "\r", ">&2-", "env -S"),
     ]
 )
 

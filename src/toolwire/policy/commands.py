@@ -36,6 +36,7 @@ from toolwire.policy.known_programs import (
     RUNS,
     RUNS_NOTHING,
     SHELLS,
+    has_unseen_command,
     is_plain,
     launched,
 )
@@ -139,11 +140,14 @@ class Command:
         if at >= len(words):
             return False
         # A variable is not a plain program: it may name a pager, an editor, or where programs are looked up.
-        if _is_script(words[at]):
+        # The word behind `coproc` may name the process, not a program.
+        if _is_script(words[at]) or "coproc" in words[:at]:
             return True
         program, operands = _program(words[at]), words[at + 1 :]
         is_prefix = program in PREFIXES and program not in SHELLS
         if not (is_prefix or is_plain(words[at], operands)) or self._is_mentioned_in(operands):
+            return True
+        if is_prefix and has_unseen_command(program, operands):
             return True
         return (is_prefix or program in EXECUTING) and any(map(self._is_hidden_in, launched(program, operands)))
 

@@ -153,14 +153,39 @@ _RUNNING_OPTION = re.compile(
 )
 """An option that names a program, by the words that such options have."""
 _RUNNING_SHORT = {
-    "git": ("-c", "-O"), "tar": ("-I", "-F"), "ssh": ("-o", "-F"), "scp": ("-o", "-S", "-F", "-D"),
-    "sftp": ("-o", "-S"), "rsync": ("-e",), "curl": ("-K",), "wget": ("-e",), "zip": ("-T",), "sort": ("--co",),
+    "git": ("-c",), "apt": ("-o", "-c"), "printf": ("-v",), "test": ("-v", "-R"), "[": ("-v", "-R"),
 }  # fmt: skip
-"""Short options that name a program, or set what names one."""
+"""Options that name a program, or set what names one: a setting, a variable, or a subscript with a command in it."""
+_RUNNING_LETTERS = {
+    "git": "O", "scp": "oSFD", "sftp": "oSFD", "rsync": "e", "curl": "K", "wget": "e", "zip": "T", "fd": "xX",
+}  # fmt: skip
+"""Letters of such options that may be anywhere in a word of short options, as in `rsync -avze`."""
+_RUNNING_LONG = {
+    "git": ("--open-files-in-pager", "--filters", "--ext-diff"),
+    "tar": (
+        *("--use-compress-program", "--to-command", "--checkpoint-action", "--info-script", "--new-volume-script"),
+        *("--rsh-command", "--rmt-command"),
+    ),
+    "sort": ("--compress-program",),
+    "split": ("--filter",),
+    "sdiff": ("--diff-program",),
+    "install": ("--strip-program",),
+    "wget": ("--execute", "--use-askpass", "--config"),
+    "zip": ("--unzip-command",),
+    "fd": ("--exec-batch",),
+}
+"""Long options that name a program, of programs that accept abbreviations of them."""
 _TAR_GROUP = re.compile(r"-?[A-Za-z]*[IF][A-Za-z]*")
 """Short options of `tar` in one word, among them one that names a program; the first word needs no hyphen."""
+_SHELLS_ALONE = word_set("sudo doas runuser pkexec flock unshare nsenter chroot fakeroot systemd-run")
+"""Launchers that may run a shell, which reads commands from its input, if no word names a program."""
+_ATTACHED = {
+    "env": re.compile(r"-[A-Za-z0]*S|--s"),
+    "strace": re.compile(r"-[A-Za-z]*(?:o[|!]|E)|--o[a-z]*=[|!]|--env"),
+}
+"""Options of launchers with a command, or a variable, in the same word."""
 _COMPILERS = word_set("gcc cc g++ c++ clang clang++ ld")
-_COMPILER_OPTION = re.compile(r"-B|-specs|-fuse-ld|-X|-W[lap],|@")
+_COMPILER_OPTION = re.compile(r"-B|--?specs|--prefix|--ld-path|-fuse-ld|-X|-W[lap],|@")
 """Options of compilers that name a program or a directory of programs, or that are given on to other programs."""
 
 
@@ -220,13 +245,30 @@ def launched(program: str, operands: Sequence[str]) -> Iterator[Sequence[str]]:
             return
 
 
+def has_unseen_command(program: str, operands: Sequence[str]) -> bool:
+    """Return whether a launcher may run a command that `launched` does not yield."""
+    if program in READERS:
+        return True  # it joins its words, so that any of them may separate commands
+    attached = _ATTACHED.get(program)
+    if attached is not None and any(map(attached.match, operands)):
+        return True
+    return program in _SHELLS_ALONE and next(iter(launched(program, operands)), None) is None
+
+
 def _names_program(program: str, operands: Sequence[str]) -> bool:
     """Return whether an option makes a program run another one."""
-    short = _RUNNING_SHORT.get(program, ())
-    if program not in EXECUTING and any(
-        _RUNNING_OPTION.match(word) or word.startswith(short or "\0") for word in operands
-    ):
-        return True
+    short, letters = _RUNNING_SHORT.get(program, ()), _RUNNING_LETTERS.get(program, "")
+    for word in operands:
+        if program in EXECUTING and word in EXECUTING[program]:
+            continue  # its command is in words of its own
+        if program != "find" and (_RUNNING_OPTION.match(word) or word.startswith(short or "\0")):
+            return True
+        name = word.partition("=")[0]
+        if name[:2] == "--" and len(name) > 2:
+            if any(option.startswith(name) for option in _RUNNING_LONG.get(program, ())):
+                return True
+        elif word[:1] == "-" and not set(letters).isdisjoint(word):
+            return True
     if program == "tar":
         return any(_TAR_GROUP.fullmatch(word) for word in operands if word is operands[0] or word[:1] == "-")
     return program in _COMPILERS and any(map(_COMPILER_OPTION.match, operands))

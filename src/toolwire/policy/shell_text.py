@@ -10,16 +10,21 @@ MAX_NESTED = 20
 """Maximum depth of commands in commands; a deeper text is not read."""
 _DESCRIPTOR = re.compile(r"[0-9]+")
 """The number of a descriptor in front of a redirection."""
-_REDIRECTION = re.compile(r"(?P<closing>[<>]&[0-9]*-)|<<<|<<-?|<>|<&|>&|>>|>\||<|>")
+_REDIRECTION = re.compile(r"(?P<closing>[<>]&(?:-|[0-9]+-(?![^\s;&|<>()])))|<<<|<<-?|<>|<&|>&|>>|>\||<|>")
 """Redirections. What closes a descriptor, or moves it, has no word behind it."""
 _KEYWORDS = word_set("if then else elif fi do done while until for in case esac select function time coproc ! { }")
 _BLANK = " \t"
-_ENDS = ";&|\n\r"
+_ENDS = ";&|\n"
 _ENDS_WORD = frozenset(_BLANK + _ENDS + "<>()`")
+_VARIABLE = re.compile(r"\$\{[^\s'\"\\`$(){};&|<>]*\}")
+"""A variable in braces, without what shells read in several ways there: quotes, blanks and commands."""
 
 
 def simple_commands(text: str) -> list[list[str]] | None:
-    """Return the words of each command in a text; None if a quote or a bracket is not closed.
+    """Return the words of each command in a text; None if it cannot be read with certainty.
+
+    It cannot if a quote or a bracket is not closed, or if shells read it in several ways, so that a command may look
+    like a part of a quote or of a comment: here-documents, carriage returns, and quotes and blanks in `${..}`.
 
     Commands in substitutions (`$(..)`, backquotes, `<(..)`) and groups are commands of their own; a `$` takes their
     place in the word that they are part of. Words are as they are written apart from quotes: nothing is expanded.
@@ -61,6 +66,8 @@ class _Lexer:
                 if words and _DESCRIPTOR.fullmatch(self._text, begins, self._at):
                     words.pop()
                 operator = _REDIRECTION.match(self._text, self._at)
+                if operator is not None and operator[0] in ("<<", "<<-"):
+                    return False  # a quote in a here-document would hide the commands behind it
                 self._at = operator.end() if operator else self._at + 1
                 is_target = operator is None or not operator["closing"]
             else:
@@ -97,7 +104,8 @@ class _Lexer:
                 self._at += 2
             elif character == "'":
                 close = self._text.find("'", self._at + 1)
-                if close < 0:
+                if close < 0 or (pieces[-1:] == ["$"] and self._text[close - 1] == "\\"):
+                    # Behind `$`, some shells read `\'` as a quote that closes nothing.
                     return None
                 pieces.append(self._text[self._at + 1 : close])
                 self._at = close + 1
@@ -115,14 +123,20 @@ class _Lexer:
                 pieces.append("" if is_group else "$")
             elif character in _ENDS_WORD and self._at > begins:
                 break
-            else:  # a bracket that closes nothing is a word
+            elif character in ")\r" or (opener == "${" and not _VARIABLE.match(self._text, self._at)):
+                return None  # a pattern of `case`, or see `simple_commands`
+            else:
                 pieces.append(character)
                 self._at += 1
         return "".join(pieces)
 
     def _substitution(self, opener: str) -> bool:
         self._at += len(opener)
-        return self.read_commands("`" if opener == "`" else ")")
+        begins = self._at
+        if opener != "`":
+            return self.read_commands(")")
+        # A backslash between backquotes is removed before the commands are read.
+        return self.read_commands("`") and "\\" not in self._text[begins : self._at]
 
     def _double_quoted(self) -> str | None:
         pieces: list[str] = []
@@ -139,6 +153,8 @@ class _Lexer:
                 if not self._substitution("`" if character == "`" else "$("):
                     return None
                 pieces.append("$")
+            elif self._text.startswith("${", self._at) and not _VARIABLE.match(self._text, self._at):
+                return None
             else:
                 pieces.append(character)
                 self._at += 1
