@@ -26,7 +26,7 @@ _PROGRAM_STARTS = (
 )
 """First bytes of scripts, and of programs for Linux, Windows and macOS. That a file may be executed says nothing: on
 some file systems each file may."""
-_SEPARATING = re.compile(r"[\s;&|`]")
+_SEPARATING = re.compile(r"[\s;&|`<>()]")
 _INTERPRETER = re.compile(
     r"(?:python|pypy|node|deno|bun|tsx|ruby|perl|php|lua|bash|dash|zsh|ksh|sh|pwsh|powershell)[\d.]*(?:\.exe)?",
     re.IGNORECASE,
@@ -122,9 +122,13 @@ def code_digests(program: str, argv: Sequence[str], here: str, env: Mapping[str,
         OSError: a file cannot be read.
     """
     words = [*argv]
-    for argument in argv[1:]:
-        if _SEPARATING.search(argument):  # text that a shell may interpret, as behind `sh -c`
-            words += shell_words(argument)
+    unread = [*argv[1:]]
+    while unread:
+        text = unread.pop()
+        if _SEPARATING.search(text):  # a shell may interpret it, as behind `sh -c`, perhaps in another such text
+            new_words = shell_words(text)
+            words += new_words
+            unread += [word for word in new_words if len(word) < len(text)]
     places = _places(words, here)
     folders = [*places, *(os.path.join(here, entry) for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry)]
     interpreted = [*_interpreted(words, places, folders)]

@@ -45,6 +45,8 @@ CODE = [
     ("make", ("serve",), "Makefile", b"serve:"),
     ("tool", ("--", "/usr/bin/make"), "Makefile", b"serve:"),
     ("make", ("-f", "rules.mk"), "rules.mk", b"serve:"),
+    ("sh", ("-c", "bash<run"), "run", b"#!/bin/sh\n"),
+    ("sh", ("-c", "bash -c 'cd sub && make'"), "sub/Makefile", b"serve:"),
 ]
 DATA = [
     ("tool", ("notes.db",), "notes.db", b"SQLite format 3\0"),
