@@ -10,6 +10,7 @@ from toolwire.grammars.algebra import (
     RuleName,
     char_range,
     choice,
+    factored,
     literal,
     repeat,
     sequence,
@@ -41,3 +42,8 @@ def test_the_rest_of_a_lexeme_is_a_lexeme() -> None:
     assert without_prefix(digits, "1", {}) == Lexeme(repeat(char_range("0", "9"), 0, 2))
     assert without_prefix(digits, "x", {}) == NOTHING
     assert without_prefix(literal("ab"), "ab", {}) == EMPTY
+
+
+def test_equal_options_are_one_when_beginnings_are_shared() -> None:
+    assert factored([literal("ab"), literal("ab")]) == literal("ab")
+    assert factored([EMPTY, EMPTY, literal("b")]) == choice([EMPTY, literal("b")])
