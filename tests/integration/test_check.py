@@ -257,6 +257,11 @@ def test_a_server_without_keys_is_not_asked_with_a_wrong_one(capsys: pytest.Capt
         ((), "give a profile of --config or a URL, or --model with --api or --base-url"),
         (("--api", "openai"), "give a profile of --config or a URL, or --model with --api or --base-url"),
         (("p", "--api", "openai", "--model", "m"), "take the place of a profile"),
+        (("127.0.0.1:1/v1",), "has no profile '127.0.0.1:1/v1'; a URL begins with http://"),
+        (
+            ("http://127.0.0.1:1",),
+            "toolwire: 127.0.0.1:1 cannot be reached",
+        ),
         (("http://127.0.0.1:1", "--base-url", "http://127.0.0.1:1"), "give the URL once"),
         (("--api", "opnai", "--model", "m"), "did you mean openai"),
         (("--api", "openai", "--model", "m", "--only", "usages"), "there is no probe 'usages'; did you mean usage"),

@@ -85,6 +85,7 @@ def test_the_table_and_the_check(here: Path, capsys: pytest.CaptureFixture[str])
     write(here / "a.jsonl", 6)
     assert run(["reparse", "a.jsonl", "-f", "hermes", "--workers", "1", "--check"]) == 1
     captured = capsys.readouterr()
+    assert captured.out.startswith("model\tanswers\tsame\tnone\tgained\tlost\tbroken\n")
     assert "m0\t3\t2 (66.7%)\t0 (0.0%)\t0 (0.0%)\t1 (33.3%)\t0 (0.0%)\n" in captured.out
     assert "lost    a.jsonl, row 1\n" in captured.out
     assert "toolwire: a.jsonl, row 6: it has neither a text" in captured.err

@@ -98,6 +98,16 @@ except ImportError as error:
             "An agent needs httpx, which is not installed: [agent]",
         ),
         (
+            "import toolwire.integrations.langchain",
+            ["httpx", "langchain_core"],
+            "toolwire.integrations.langchain needs langchain_core, which is not installed: [langchain]",
+        ),
+        (
+            "import toolwire.integrations.pydantic_ai",
+            ["httpx", "pydantic_ai"],
+            "toolwire.integrations.pydantic_ai needs pydantic_ai, which is not installed: [pydantic-ai]",
+        ),
+        (
             "from toolwire.gateway import serve",
             ["uvicorn"],
             "toolwire.gateway.serve needs uvicorn, which is not installed: [gateway]",

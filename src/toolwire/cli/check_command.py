@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -154,8 +155,11 @@ def _profile(name: str, config: str) -> ModelProfile:
     Raises:
         CliError, ConfigurationError: the file cannot be read, or has no such profile.
     """
-    profiles = load_configuration(config).profiles
+    may_be_address = "/" in name or ":" in name
+    profiles = {} if may_be_address and not Path(config).exists() else load_configuration(config).profiles
     if name not in profiles:
+        if may_be_address:
+            raise CliError(f"{config} has no profile {name!r}; a URL begins with http:// or https://")
         hint = did_you_mean(closest(name, profiles)) or (_listed(profiles) if profiles else "; it has no profiles")
         raise CliError(f"{config} has no profile {name!r}{hint}")
     return profiles[name]
@@ -181,13 +185,15 @@ class OpenEndpoint:
         """Return the endpoint with a model: the only one of the server, unless the profile names one.
 
         Raises:
-            ConfigurationError: the server has several models, or none, or does not list them.
+            ConfigurationError: the server has several models, or none, or does not list them, or cannot be reached.
         """
         if self.profile.model:
             return self
         try:
             models = await self.connect(self.transport, False).list_models()
         except ProviderError as error:
+            if not error.status:
+                raise ConfigurationError(f"{error} (is the server running, and is this its address?)") from error
             raise ConfigurationError(f"give --model: the server does not list its models: {error}") from error
         if len(models) != 1:
             raise ConfigurationError(f"give --model{_listed(models) if models else ': the server lists none'}")

@@ -169,13 +169,16 @@ def _write_different(progress: ProgressFile, path: Path) -> None:
 
 def _show(summary: dict[str, Any]) -> None:
     kinds = [kind for kind in CLASSES if any(row.get(kind) for row in summary["counts"].values())]
-    rows = []
+    rows: list[tuple[Text, ...]] = []
+    screen = console()
+    if not screen.is_terminal and summary["counts"]:
+        # A pipe gets no titles of columns, and here the columns depend on the answers.
+        rows.append(tuple(map(Text, ("model", "answers", *kinds))))
     for model, counts in summary["counts"].items():
         total = sum(counts.values())
         cells = [f"{counts.get(kind, 0)} ({percentage(counts.get(kind, 0), total)})" for kind in kinds]
         rows.append((styled(model or "(no model)", "bold"), Text(str(total)), *map(Text, cells)))
     print_rows(("model", "answers", *kinds), rows, fold=("model",), right=("answers", *kinds))
-    screen = console()
     for kind in kinds:
         say(f"{kind}: {CLASSES[kind]}")
     for shown in ("gained", *_LOSSES):

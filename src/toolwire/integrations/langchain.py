@@ -13,7 +13,6 @@ from pydantic import BaseModel, Field, PrivateAttr
 from toolwire._surface import needs_extra
 from toolwire.errors import DefinitionError
 from toolwire.events import Event, Finish, ProblemFound, UsageCounted, collect
-from toolwire.integrations.adapted_model import AdaptedModel, chat_request, closed_calls
 from toolwire.messages import ParsedResponse, Usage
 from toolwire.providers.chat_deltas import chat_deltas
 from toolwire.providers.request import ChatRequest
@@ -29,6 +28,8 @@ with needs_extra("toolwire.integrations.langchain", "langchain"):
     from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
     from langchain_core.runnables import Runnable, RunnableLambda
     from langchain_core.utils.function_calling import convert_to_json_schema, convert_to_openai_tool
+
+    from toolwire.integrations.adapted_model import AdaptedModel, chat_request, closed_calls
 
 __all__ = ["ChatToolwire", "ToolCallOutputParser"]
 

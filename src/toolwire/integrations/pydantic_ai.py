@@ -12,8 +12,6 @@ from typing import Any
 from toolwire._surface import needs_extra
 from toolwire.errors import ProviderError
 from toolwire.events import ArgumentsDelta, CallStart, ContentDelta, Event, Finish, ReasoningDelta, UsageCounted
-from toolwire.integrations.adapted_model import AdaptedModel
-from toolwire.integrations.model_argument import AnyModel
 from toolwire.messages import (
     FilePart,
     FinishReason,
@@ -36,6 +34,9 @@ with needs_extra("toolwire.integrations.pydantic_ai", "pydantic-ai"):
     from pydantic_ai.profiles import ModelProfile, ModelProfileSpec
     from pydantic_ai.settings import ModelSettings, ToolOrOutput
     from pydantic_ai.usage import RequestUsage
+
+    from toolwire.integrations.adapted_model import AdaptedModel
+    from toolwire.integrations.model_argument import AnyModel
 
 __all__ = ["ToolwireModel", "toolwire_profile"]
 

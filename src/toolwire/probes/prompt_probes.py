@@ -130,7 +130,7 @@ PROMPT_PROBES: Final = (
     _counted("parameter", "the description of a parameter", ask.COUNTED_TOOLS, ask.COUNTED_PROPERTIES, _TOOLS),
     _counted("result", "the result of a call", ask.COUNTED_RESULT, ask.COUNTED_LONG_RESULT, _RESULTS),
     _counted("error", "the error of a call", ask.COUNTED_RESULT, ask.COUNTED_ERROR, _RESULTS),
-    _counted("call", "the arguments of an earlier call", ask.COUNTED_RESULT, ask.COUNTED_ARGUMENTS, _RESULTS),
+    _counted("call", "an earlier call with its arguments", ask.COUNTED_RESULT, ask.COUNTED_ARGUMENTS, _RESULTS),
     _counted("words-beside-call", "the text beside an earlier call", ask.COUNTED_RESULT, ask.COUNTED_WORDS, _RESULTS),
     Probe(
         "template-messages", "prompt", "The prompt contains every message.", _TEMPLATE, (PROMPT,), _contains(*_MARKS)

@@ -50,6 +50,8 @@ def answer_row(line: bytes) -> AnswerRow:
         value = json.loads(line)
     except RecursionError as error:
         raise ValueError(f"it has more than {MAX_DEPTH} levels") from error
+    except ValueError as error:
+        raise ValueError(f"it is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise ValueError(f"it is a JSON {type(value).__name__}, and not an object")
     tools = _tools(value)

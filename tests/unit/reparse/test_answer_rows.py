@@ -55,7 +55,8 @@ def test_arguments_that_a_server_could_not_read_stay_text() -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b"{", "Expecting"),
+        (b"{", "it is not JSON: Expecting"),
+        (b"\xff{}", "it is not JSON: "),
         (b"[1]", "a JSON list, and not an object"),
         (b"[" * 100_000, "levels"),
         (b"\xff\xfe\x00", "decode"),
