@@ -48,7 +48,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "policy.session": "Session",
         "providers.api_registry": "apis get_api",
         "providers.base": "ProviderApi",
-        "providers.chat_deltas": "CallSpacing chat_deltas short_call_id",
+        "providers.chat_deltas": "CallSpacing chat_deltas closed_calls short_call_id",
         "providers.negotiation": "FormatNegotiator ToolsConfig",
         "providers.output_schema": "OutputSchema",
         "providers.parsing": "merge_text parse sources",

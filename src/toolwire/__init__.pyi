@@ -106,6 +106,7 @@ from toolwire.providers.api_registry import get_api as get_api
 from toolwire.providers.base import ProviderApi as ProviderApi
 from toolwire.providers.chat_deltas import CallSpacing as CallSpacing
 from toolwire.providers.chat_deltas import chat_deltas as chat_deltas
+from toolwire.providers.chat_deltas import closed_calls as closed_calls
 from toolwire.providers.chat_deltas import short_call_id as short_call_id
 from toolwire.providers.negotiation import FormatNegotiator as FormatNegotiator
 from toolwire.providers.negotiation import ToolsConfig as ToolsConfig
@@ -266,6 +267,7 @@ __all__ = [
     "attach",
     "builtin_tools",
     "chat_deltas",
+    "closed_calls",
     "collect",
     "command_tools",
     "count_definitions",

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from tests.integrations.weather_model import PIECES, WeatherModel, cut_off, json_in_a_fence
 
-from toolwire import DefinitionError, FinishReason, ParsedResponse, Problem, ProviderError, ToolCall
-from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Event, call_events
-from toolwire.integrations.adapted_model import AdaptedModel, chat_request, closed_calls
+from toolwire import DefinitionError, FinishReason, ParsedResponse, Problem, ProviderError
+from toolwire.events import ArgumentsDelta, Event
+from toolwire.integrations.adapted_model import AdaptedModel, chat_request
 from toolwire.testing import ScriptedBackend
 
 TOOL = {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object", "properties": {}}}}
@@ -26,22 +26,6 @@ def test_each_answer_has_ids_of_its_own() -> None:
     answers = [model.ask_blocking(chat_request(QUESTION, tools=[TOOL])) for _ in range(2)]
     ids = [call.id for answer in answers for call in answer.tool_calls]
     assert len(ids) == 4 and len(set(ids)) == 4
-
-
-@pytest.mark.parametrize("text", ["", "{", '{"city": ', '{"city": "Pa', '{"city": "Pa\\', '{"city": "Paris"', "{}"])
-def test_arguments_of_an_incomplete_call_are_never_json(text: str) -> None:
-    call = ToolCall("get_weather", {})
-    events: list[Event] = [CallStart(0, "get_weather", "1"), ArgumentsDelta(0, text), CallEnd(0, call, False)]
-    joined = arguments(list(closed_calls(events)))
-    assert joined.startswith(text)
-    for completed in (joined, joined + "}", joined + '"}'):
-        with pytest.raises(json.JSONDecodeError):
-            json.loads(completed)
-
-
-def test_arguments_of_a_complete_call_stay_as_they_are() -> None:
-    events = list(call_events(0, ToolCall("get_weather", {"city": "Paris"})))
-    assert list(closed_calls(events)) == events
 
 
 def test_a_stream_closes_calls_that_are_cut_off() -> None:

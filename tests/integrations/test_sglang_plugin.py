@@ -132,3 +132,18 @@ def test_plain_text_has_no_call() -> None:
     for format in ("hermes", "qwen3_coder", "kimi_k2", "mistral_args"):
         assert not detector(format).has_tool_call("Hello, world.")
     assert not detector("auto").has_tool_call("")
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize("city", ['{"city": "Paris"}', '{"city": "Pa', ""])
+def test_a_call_that_is_cut_off_is_not_a_good_one(city: str, size: int) -> None:
+    """The arguments may be whole and the call not; frameworks also complete the JSON of others."""
+    text = f'<tool_call>\n{{"name": "get_weather", "arguments": {city}'
+    assert detector().detect_and_parse(text, TOOLS).calls == []
+    reader = detector()
+    sent = "".join(call.parameters for call in stream(reader, text, size)[1])
+    assert sent.startswith(city)
+    for completed in (sent, sent + "}", sent + '"}'):
+        with pytest.raises(json.JSONDecodeError):
+            json.loads(completed)
+    assert reader.streamed_args_for_tool == [sent]

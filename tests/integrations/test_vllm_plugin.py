@@ -125,9 +125,29 @@ def test_a_stream_has_the_calls_of_the_whole_message(size: int) -> None:
 
 
 def test_the_name_is_sent_before_the_arguments_are_complete() -> None:
-    first = stream(tool_parser(), '<tool_call>{"name": "get_weather", "arguments": {"city": "Pa', 1)
+    *first, _ = stream(tool_parser(), '<tool_call>{"name": "get_weather", "arguments": {"city": "Pa', 1)
     assert first[0].tool_calls[0].function.name == "get_weather"
     assert "".join(delta.tool_calls[0].function.arguments for delta in first) == '{"city": "Pa'
+
+
+def sent_arguments(deltas: list[Any]) -> str:
+    return "".join(call.function.arguments for delta in deltas if delta for call in delta.tool_calls)
+
+
+@pytest.mark.parametrize("size", [1, 1000])
+@pytest.mark.parametrize("city", ['{"city": "Paris"}', '{"city": "Pa', ""])
+def test_a_call_that_is_cut_off_is_not_a_good_one(city: str, size: int) -> None:
+    """The arguments may be whole and the call not; frameworks also complete the JSON of others."""
+    text = f'<tool_call>\n{{"name": "get_weather", "arguments": {city}'
+    assert not tool_parser().extract_tool_calls(text, request()).tools_called
+    parser, unified = tool_parser(), unified_parser()
+    sent = sent_arguments(stream(parser, text, size))
+    assert sent.startswith(city)
+    for completed in (sent, sent + "}", sent + '"}'):
+        with pytest.raises(json.JSONDecodeError):
+            json.loads(completed)
+    assert parser.streamed_args_for_tool == [sent]
+    assert sent_arguments([unified.parse_delta(text, [], request(), finished=True)]) == sent
 
 
 def test_content_that_is_not_a_call_is_unchanged() -> None:

@@ -184,7 +184,10 @@ def _response(response: ParsedResponse) -> dict[str, Any]:
 
 def _events(events: Any) -> dict[str, Any]:
     """Return events, and the same as deltas of Chat Completions."""
-    return {"events": [event_dict(event) for event in events], "deltas": toolwire.chat_deltas(events)}
+    return {
+        "events": [event_dict(event) for event in events],
+        "deltas": toolwire.chat_deltas(toolwire.closed_calls(events)),
+    }
 
 
 # -- input and output ----------------------------------------------------------------------------------------------

@@ -7,13 +7,13 @@ of Chat Completions, which most frameworks can write, or as messages of Toolwire
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncGenerator, Generator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Any
 
 from toolwire.errors import ProviderError
-from toolwire.events import ArgumentsDelta, CallEnd, Event, ProblemFound, collect
+from toolwire.events import Event, ProblemFound, collect
 from toolwire.gateway.answer_faults import FaultWatch
 from toolwire.gateway.fenced_output import FencedOutput
 from toolwire.gateway.text_prompts import describe_request
@@ -21,26 +21,9 @@ from toolwire.integrations.model_argument import AnyModel, backend_of
 from toolwire.messages import ParsedResponse
 from toolwire.models.backends import StreamOptions
 from toolwire.providers.api_registry import get_api
+from toolwire.providers.chat_deltas import closed_calls
 from toolwire.providers.request import ChatRequest
 from toolwire.runtime.blocking import iterate_blocking, run_blocking
-
-INCOMPLETE = '"]"] (the call is incomplete)'
-"""Text after the arguments of an incomplete call: they are not JSON then, not even for a reader that completes JSON.
-
-Inside a string, the first quotation mark ends it; outside of one, it begins one. Either way a bracket follows that
-nothing has opened.
-"""
-
-
-def closed_calls(events: Iterable[Event]) -> Iterator[Event]:
-    """Yield events with arguments of incomplete calls that cannot be read as JSON, so that no framework runs them."""
-    for event in events:
-        match event:
-            case CallEnd(index, _, complete=False):
-                yield ArgumentsDelta(index, INCOMPLETE)
-            case _:
-                pass
-        yield event
 
 
 class AdaptedModel:
@@ -67,7 +50,7 @@ class AdaptedModel:
         """Yield the events of an answer as they arrive, `Finish` last; closing the generator stops the model.
 
         For a model of text, the tools and the schema of the output are part of the prompt, and the code fence around an
-        output is removed. Arguments of incomplete calls end with `INCOMPLETE`.
+        output is removed. Arguments of incomplete calls are not JSON; see `closed_calls`.
 
         Raises:
             ProviderError: the model cannot be reached or refuses, or its answer broke off.

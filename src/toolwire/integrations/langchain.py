@@ -14,7 +14,7 @@ from toolwire._surface import needs_extra
 from toolwire.errors import DefinitionError
 from toolwire.events import Event, Finish, ProblemFound, UsageCounted, collect
 from toolwire.messages import ParsedResponse, Usage
-from toolwire.providers.chat_deltas import chat_deltas
+from toolwire.providers.chat_deltas import chat_deltas, closed_calls
 from toolwire.providers.request import ChatRequest
 from toolwire.tools import definitions
 from toolwire.wire.prompts import prompt
@@ -29,7 +29,7 @@ with needs_extra("toolwire.integrations.langchain", "langchain"):
     from langchain_core.runnables import Runnable, RunnableLambda
     from langchain_core.utils.function_calling import convert_to_json_schema, convert_to_openai_tool
 
-    from toolwire.integrations.adapted_model import AdaptedModel, chat_request, closed_calls
+    from toolwire.integrations.adapted_model import AdaptedModel, chat_request
 
 __all__ = ["ChatToolwire", "ToolCallOutputParser"]
 

@@ -6,10 +6,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from toolwire._surface import check_type
-from toolwire.events import ArgumentsDelta, CallStart, ContentDelta, Event, Finish, ReasoningDelta
+from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event, Finish, ReasoningDelta
 from toolwire.providers.identifiers import Alphabet
 
 _SHORT = Alphabet("a-zA-Z0-9", 9, least=9)
+_INCOMPLETE = '"]"] (the call is incomplete)'
+"""Text after the arguments of an incomplete call: they are not JSON then, not even for a reader that completes JSON.
+
+Inside a string, the first quotation mark ends it; outside of one, it begins one. Either way a bracket follows that
+nothing has opened.
+"""
 
 
 def short_call_id(id: str) -> str:
@@ -21,6 +27,23 @@ def short_call_id(id: str) -> str:
     return _SHORT.fit(id)
 
 
+def closed_calls(events: Iterable[Event]) -> list[Event]:
+    """Return events with arguments of incomplete calls that cannot be read as JSON, so that no client runs the calls.
+
+    A stream has no place for the word that a call is incomplete, and its arguments may be whole where it was cut off.
+
+    Args:
+        events: events of one message, or those that one piece of it gave.
+    """
+    check_type("events", events, (list, Iterable), "an iterable of events")
+    closed: list[Event] = []
+    for event in events:
+        if isinstance(event, CallEnd) and not event.complete:
+            closed.append(ArgumentsDelta(event.index, _INCOMPLETE))
+        closed.append(event)
+    return closed
+
+
 def chat_deltas(
     events: Iterable[Event], *, reasoning: str = "reasoning_content", short_ids: bool = False
 ) -> list[dict[str, Any]]:
@@ -28,7 +51,8 @@ def chat_deltas(
 
     A delta has one member: `content`, the member for reasoning, or `tool_calls` with one call. The first delta of a
     call has its id, type and name, and begins its arguments; later ones continue them. Neighbouring events of one kind
-    are one delta. Events that a delta has no place for, such as problems and the finish, are left out.
+    are one delta. Events that a delta has no place for, such as problems and the finish, are left out. So that an
+    incomplete call is not taken for a good one, pass the events through `closed_calls` first.
 
     Args:
         events: events of one message, or those that one piece of it gave.

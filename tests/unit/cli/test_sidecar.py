@@ -56,6 +56,18 @@ def test_a_message_in_pieces() -> None:
     assert "open it first" in refused(json.dumps({"do": "finish", "stream": "s"}), session)
 
 
+def test_deltas_of_a_call_that_is_cut_off_are_not_a_good_call() -> None:
+    session = SidecarSession()
+    ask(session, do="open", stream="s", format="hermes", tools=[TOOL])
+    cut = '<tool_call>{"name": "f", "arguments": {"a": 1}'
+    answers = [ask(session, do="feed", stream="s", text=cut), ask(session, do="finish", stream="s")]
+    deltas = [delta for answer in answers for delta in answer["deltas"]]
+    sent = "".join(call["function"]["arguments"] for delta in deltas for call in delta["tool_calls"])
+    assert sent.startswith('{"a": 1}')
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(sent)
+
+
 def test_streams_are_limited_and_have_one_name_each() -> None:
     session = SidecarSession()
     for number in range(MAX_STREAMS):

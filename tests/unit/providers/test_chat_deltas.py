@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -9,9 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolwire
-from toolwire.events import ArgumentsDelta, CallStart, ContentDelta, Event, Finish, ProblemFound, ReasoningDelta, replay
+from toolwire.events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Event,
+    Finish,
+    ProblemFound,
+    ReasoningDelta,
+    call_events,
+    replay,
+)
 from toolwire.messages import FinishReason, ParsedResponse, Problem, ToolCall, call_id
-from toolwire.providers.chat_deltas import CallSpacing, chat_deltas, short_call_id
+from toolwire.providers.chat_deltas import CallSpacing, chat_deltas, closed_calls, short_call_id
 
 
 def test_neighbouring_events_of_one_kind_are_one_delta() -> None:
@@ -64,11 +76,29 @@ def test_short_ids_keep_ids_apart(first: str, second: str) -> None:
     assert (short == short_call_id(second)) == (first == second or second == short)
 
 
+@pytest.mark.parametrize("text", ["", "{", '{"city": ', '{"city": "Pa', '{"city": "Pa\\', '{"city": "Paris"', "{}"])
+def test_arguments_of_an_incomplete_call_are_never_json(text: str) -> None:
+    call = ToolCall("get_weather", {})
+    events: list[Event] = [CallStart(0, "get_weather", "1"), ArgumentsDelta(0, text), CallEnd(0, call, False)]
+    joined = "".join(event.text for event in closed_calls(events) if isinstance(event, ArgumentsDelta))
+    assert joined.startswith(text)
+    for completed in (joined, joined + "}", joined + '"}'):
+        with pytest.raises(json.JSONDecodeError):
+            json.loads(completed)
+
+
+def test_arguments_of_a_complete_call_stay_as_they_are() -> None:
+    events = list(call_events(0, ToolCall("get_weather", {"city": "Paris"})))
+    assert closed_calls(events) == events
+
+
 def test_wrong_types() -> None:
     with pytest.raises(TypeError, match="id must be text"):
         short_call_id(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="events"):
         chat_deltas(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="events"):
+        closed_calls(3)  # type: ignore[arg-type]
 
 
 @given(st.text(), st.text(), st.lists(st.sampled_from(["f", "g"]), max_size=3))

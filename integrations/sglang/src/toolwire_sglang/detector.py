@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 from uuid import uuid4
@@ -84,11 +84,11 @@ class ToolwireDetector(BaseFormatDetector):  # type: ignore[misc]
             return StreamingParseResult()
         return self._result(self._spacing.filter(self._parser.finish()), tools)
 
-    def _result(self, events: Iterable[Event], tools: Sequence[Any]) -> StreamingParseResult:
+    def _result(self, events: Sequence[Event], tools: Sequence[Any]) -> StreamingParseResult:
         known = {tool.function.name for tool in tools}
         content = ""
         items: list[ToolCallItem] = []
-        for event in events:
+        for event in toolwire.closed_calls(events):
             match event:
                 case ContentDelta(text):
                     content += text

@@ -133,6 +133,7 @@ class ToolwireToolParser(ToolParser):
         self._argument_texts: list[list[str]] = []
 
     def _delta(self, events: Sequence[Event]) -> DeltaMessage | None:
+        events = toolwire.closed_calls(events)
         for event in events:
             match event:
                 case CallStart(_, name):

@@ -87,7 +87,8 @@ class ToolwireParser(Parser):
         if finished:
             events += self._stream.finish()
         if _shows_calls(request):
-            return delta_message(self._spacing.filter(events), short_ids=self.format in SHORT_IDS)
+            events = toolwire.closed_calls(self._spacing.filter(events))
+            return delta_message(events, short_ids=self.format in SHORT_IDS)
         return delta_message([event for event in events if isinstance(event, ContentDelta | ReasoningDelta)])
 
     def _options(self, request: Any) -> Any:
