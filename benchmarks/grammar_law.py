@@ -29,7 +29,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings
-from tests.property.grammar_engines import ENGINES
+from tests.property.grammar_engines import usable_engines
 from tests.property.grammar_walks import OPEN_WALKS
 from tests.property.test_grammars import KNOWN, TOOLS, WITH_CALLS, Case, cases, damaged, render
 
@@ -210,12 +210,7 @@ def main() -> int:
     parser.add_argument("--each", action="store_true", help="a line for each format too")
     parser.add_argument("--show", type=int, default=30, help="so many lines about what is missed")
     options = parser.parse_args()
-    engines: dict[str, Any] = {}
-    for name, kind in ENGINES.items():
-        try:
-            engines[name] = kind()
-        except ImportError as error:
-            print(f"without {name}: {error}")
+    engines = usable_engines()
     totals: dict[str, Counter[str]] = {}
     wrong: list[str] = []
     start = time.monotonic()

@@ -33,7 +33,7 @@ from typing import Any
 
 import jsonschema_rs
 from benchmarks.bfcl_roundtrip import messages
-from tests.property.grammar_engines import ENGINES
+from tests.property.grammar_engines import usable_engines
 from tests.property.schema_samples import SchemaSampler, grammars_of, spellings
 
 import toolwire
@@ -173,12 +173,7 @@ def main() -> int:
     parser.add_argument("--limit", type=int, default=0, help="so many messages of each of BFCL's categories; 0: all")
     parser.add_argument("--show", type=int, default=20, help="so many lines about what is wrong")
     options = parser.parse_args()
-    engines: dict[str, Any] = {}
-    for name, kind in ENGINES.items():
-        try:
-            engines[name] = kind()
-        except ImportError as error:
-            print(f"without {name}: {error}")
+    engines = usable_engines()
     wrong: list[str] = []
     tables: dict[str, Any] = {}
     start = time.monotonic()

@@ -211,6 +211,15 @@ def _open(name: str) -> LlamaCpp | LlGuidance | XGrammar | str:
         return str(error)
 
 
+def usable_engines() -> dict[str, LlamaCpp | LlGuidance | XGrammar]:
+    """Return the engines that can be used, by name, and print why others cannot."""
+    opened = {name: _open(name) for name in ENGINES}
+    for name, reason in opened.items():
+        if isinstance(reason, str):
+            print(f"without {name}: {reason}")
+    return {name: real for name, real in opened.items() if not isinstance(real, str)}
+
+
 def engine(name: str) -> LlamaCpp | LlGuidance | XGrammar:
     """Return an engine, or skip the test and say why."""
     opened = _open(name)
