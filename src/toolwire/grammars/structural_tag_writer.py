@@ -29,8 +29,9 @@ def excludes_markers(message: MessageRules) -> bool:
 
 def _is_begun(message: MessageRules) -> bool:
     """Return whether the prompt may have begun a call, so that an engine cannot look for its marker."""
-    rest = message.primed and without_prefix(message.calls, message.primed, message.rules) != NOTHING
-    return message.prose and bool(rest)
+    if not (message.prose and message.primed):
+        return False
+    return without_prefix(message.calls, message.primed, message.rules) != NOTHING
 
 
 def _content(message: MessageRules) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from toolwire._surface import check_type
 from toolwire.wire.format_registry import AUTO, all_formats, get_format
+from toolwire.wire.reasoning_reader import any_reasoning
 from toolwire.wire.syntax import Span, WireFormat
 from toolwire.wire.template_tokens import TEMPLATE_TOKEN
 
@@ -27,9 +28,9 @@ def prompt_opens_reasoning(prompt: str, *, format: str | WireFormat = AUTO) -> b
     """
     check_type("prompt", prompt, str, "text")
     is_any = isinstance(format, str) and format.lower() == AUTO
+    wire = any_reasoning(all_formats()) if is_any else get_format(format)
     tail = prompt[-_TAIL:]
-    formats = all_formats() if is_any else (get_format(format),)
-    return any(_is_open(span, tail) for wire in formats for span in wire.spans if not (is_any and span.prose))
+    return any(_is_open(span, tail) for span in wire.spans)
 
 
 def _is_open(span: Span, tail: str) -> bool:

@@ -42,7 +42,7 @@ class ToolwireReasoningParser(ReasoningParser):
 
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
         """Take the prompt, which may have opened the reasoning."""
-        self._is_open = toolwire.prompt_opens_reasoning(self._decode(prompt_token_ids), format=self.format)
+        self._is_open = opens_reasoning(prompt_token_ids, self.model_tokenizer, self.format)
 
     def is_reasoning_end(self, input_ids: Sequence[int]) -> bool:
         """Return whether the last marker of reasoning closes it, and belongs to the last turn."""
@@ -53,7 +53,7 @@ class ToolwireReasoningParser(ReasoningParser):
         eos = getattr(self.model_tokenizer, "eos_token_id", None)
         if eos is not None and eos in rest[:-1]:  # the closing marker belongs to an earlier turn
             return False
-        return not toolwire.prompt_opens_reasoning(self._decode(rest), format=self.format)
+        return not opens_reasoning(rest, self.model_tokenizer, self.format)
 
     # -- tokens ----------------------------------------------------------------------------------------------------
 
@@ -138,8 +138,11 @@ class ToolwireReasoningParser(ReasoningParser):
     def _encode(self, text: str) -> list[int]:
         return list(self.model_tokenizer.encode(text, add_special_tokens=False))
 
-    def _decode(self, ids: Sequence[int]) -> str:
-        return str(self.model_tokenizer.decode(list(ids[-_TAIL:]), skip_special_tokens=False))
+
+def opens_reasoning(prompt_token_ids: Sequence[int], tokenizer: Any, format: str) -> bool:
+    """Return whether a prompt ends inside reasoning."""
+    text = tokenizer.decode(list(prompt_token_ids[-_TAIL:]), skip_special_tokens=False)
+    return toolwire.prompt_opens_reasoning(text, format=format)
 
 
 @cache

@@ -17,6 +17,7 @@ from vllm.parser.abstract_parser import Parser
 import toolwire
 from toolwire.events import ContentDelta, ReasoningDelta
 from toolwire_vllm.deltas import delta_message, whole_calls
+from toolwire_vllm.reasoning_parser import opens_reasoning
 from toolwire_vllm.tool_parser import SHORT_IDS
 
 
@@ -41,8 +42,7 @@ class ToolwireParser(Parser):
     def set_prompt_token_ids(self, prompt_token_ids: Sequence[int]) -> None:
         """Take the prompt, which may have opened the reasoning."""
         if prompt_token_ids:
-            text = self.model_tokenizer.decode(list(prompt_token_ids[-4096:]), skip_special_tokens=False)
-            self._is_open = toolwire.prompt_opens_reasoning(text, format=self.format)
+            self._is_open = opens_reasoning(prompt_token_ids, self.model_tokenizer, self.format)
 
     def adjust_request(self, request: Any) -> Any:
         """Keep special tokens in the text."""
