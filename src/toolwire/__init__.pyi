@@ -135,7 +135,9 @@ from toolwire.tools import ToolOptions as ToolOptions
 from toolwire.tools import tool as tool
 from toolwire.wire.arguments import ReadArguments as ReadArguments
 from toolwire.wire.arguments import read_arguments as read_arguments
+from toolwire.wire.call_openers import may_contain_call as may_contain_call
 from toolwire.wire.fallback import FallbackLevel as FallbackLevel
+from toolwire.wire.format_registry import format_names as format_names
 from toolwire.wire.format_registry import formats as formats
 from toolwire.wire.format_registry import get_format as get_format
 from toolwire.wire.prepared_tools import usable_definitions as usable_definitions
@@ -277,6 +279,7 @@ __all__ = [
     "dump_session",
     "editing_tools",
     "ending_tools",
+    "format_names",
     "formats",
     "get_api",
     "get_format",
@@ -284,6 +287,7 @@ __all__ = [
     "load_configuration",
     "load_messages",
     "load_session",
+    "may_contain_call",
     "merge_text",
     "parse",
     "present",

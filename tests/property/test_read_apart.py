@@ -79,6 +79,18 @@ def test_the_rest_of_a_message_stays_as_it_was_written(wire: WireFormat) -> None
     check()
 
 
+@pytest.mark.parametrize("wire", WITH_CALLS)
+def test_a_text_with_a_call_may_contain_one(wire: WireFormat) -> None:
+    @settings(max_examples=settings().max_examples // 4)
+    @given(texts.mutated(wire.name))
+    def check(text: str) -> None:
+        response = toolwire.parse(text, format=wire, tools=texts.TOOLS)
+        has_call = bool(response.tool_calls or response.incomplete)
+        assert toolwire.may_contain_call(text, format=wire) or not has_call
+
+    check()
+
+
 @pytest.mark.parametrize("wire", ANY)
 def test_without_reasoning_its_markers_are_content(wire: WireFormat) -> None:
     @settings(max_examples=settings().max_examples // 4)

@@ -114,6 +114,9 @@ def test_names_and_aliases_are_unique_in_any_case() -> None:
     for wire in FORMATS:
         assert all(toolwire.get_format(name.upper()) is wire for name in (wire.name, *wire.aliases))
     assert toolwire.formats() == tuple(wire.name for wire in FORMATS)
+    assert toolwire.format_names() == {
+        name.lower(): wire.name for wire in FORMATS for name in (wire.name, *wire.aliases)
+    }
 
 
 def _files() -> list[Path]:

@@ -94,6 +94,11 @@ def formats() -> tuple[str, ...]:
     return tuple(wire.name for wire in all_formats())
 
 
+def format_names() -> dict[str, str]:
+    """Return all names and aliases of wire formats, in lower case, each with the name of its format."""
+    return {name: wire.name for name, wire in _by_name().items()}
+
+
 def get_format(name: str | WireFormat) -> WireFormat:
     """Return the format with this name or alias, in any case and with any of "-", "." and "_" between its parts.
 

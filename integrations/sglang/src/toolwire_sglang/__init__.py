@@ -6,18 +6,14 @@ format, and `toolwire:FORMAT` for each format and alias.
 
 from __future__ import annotations
 
-from toolwire.wire import FORMATS
+import toolwire
 
 PREFIX = "toolwire"
 
 
 def parser_names() -> dict[str, str]:
     """Return the format of each parser's name."""
-    names = {PREFIX: "auto"}
-    for wire in FORMATS:
-        for name in (wire.name, *wire.aliases):
-            names.setdefault(f"{PREFIX}:{name}", wire.name)
-    return names
+    return {PREFIX: "auto", **{f"{PREFIX}:{name}": format for name, format in toolwire.format_names().items()}}
 
 
 def register() -> None:

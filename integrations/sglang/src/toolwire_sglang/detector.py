@@ -14,7 +14,6 @@ from sglang.srt.function_call.core_types import StreamingParseResult, StructureI
 
 import toolwire
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event
-from toolwire.wire import Call, JsonCall, Lit, Many, Node, OneOf, PyCalls, Tag
 
 logger = logging.getLogger(__name__)
 
@@ -43,8 +42,7 @@ class ToolwireDetector(BaseFormatDetector):  # type: ignore[misc]
 
     def has_tool_call(self, text: str) -> bool:
         """Return whether a call may begin in the text: one of the format's openers is in it."""
-        openers = _openers(self.format)
-        return bool(text) and (not openers or any(opener in text for opener in openers))
+        return toolwire.may_contain_call(text, format=self.format)
 
     def detect_and_parse(self, text: str, tools: Sequence[Any]) -> StreamingParseResult:
         """Return the calls of a whole message, each with the place of its tool, and the text without them."""
@@ -180,50 +178,6 @@ class ToolwireDetector(BaseFormatDetector):  # type: ignore[misc]
 
 def _is_passed_on(name: str, known: Any) -> bool:
     return name in known or bool(envs.SGLANG_FORWARD_UNKNOWN_TOOLS.get())
-
-
-@cache
-def _openers(format: str) -> frozenset[str]:
-    """Return texts with which calls of a format begin; none if they may begin with anything."""
-    if format == "auto":
-        return frozenset()
-    wire = toolwire.get_format(format)
-    if wire.nocase or wire.primed:  # it may be spelled in many ways, or the prompt has written it
-        return frozenset()
-    openers = [_first_texts(block) for block in wire.blocks]
-    return frozenset().union(*openers) if all(openers) else frozenset()
-
-
-def _first_texts(nodes: Sequence[Node]) -> frozenset[str]:
-    """Return the texts that nodes can begin with; none if that may be anything."""
-    texts: frozenset[str] = frozenset()
-    for node in nodes:
-        first = _texts_of(node)
-        if not first:
-            return frozenset()
-        texts |= first
-        if not (isinstance(node, Lit) and node.need != "required"):
-            return texts
-    return frozenset()
-
-
-def _texts_of(node: Node) -> frozenset[str]:
-    match node:
-        case Lit():
-            return node.spellings
-        case Tag(name, open=bracket):
-            return frozenset({f"{bracket}{name}"})
-        case JsonCall():
-            return frozenset("{[")
-        case PyCalls(open=bracket, bare=False) if bracket:
-            return frozenset({bracket})
-        case Call(nodes) | Many(nodes):
-            return _first_texts(nodes)
-        case OneOf(options):
-            first = [_first_texts(option) for option in options]
-            return frozenset().union(*first) if all(first) else frozenset()
-        case _:
-            return frozenset()
 
 
 @cache
