@@ -18,6 +18,7 @@ from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.registry import ToolRegistry
 from toolwire.policy.policy import Allow, Ask, Command, Context, Deny, Policy, Rule
 from toolwire.policy.session import Session
+from toolwire.policy.shell_text import simple_commands
 
 RUN = ToolDefinition("execute_command", tier=Tier.RUN)
 CONTEXT = Context(tier=Tier.RUN)
@@ -317,6 +318,8 @@ apt list -o Dir::Bin::dpkg=make
 printf -v PATH x; ls
 test -v 'a[$(make)]'
 [ -v 'a[$(make)]' ]
+test -v a[x]
+test -R a
 echo $'\'' ; make #'
 echo "${x:-"';"}" ; make #'
 echo ${x:- #} ; make
@@ -325,17 +328,29 @@ case ls in ls) make;; esac
 coproc ls { make; }
 ls >&3-#x ; make
 """.strip().splitlines()
-UNCLEAR += ["cat <<E\necho '\nE\nmake #'", "cat <<-E\necho '\nE\nmake #'", "echo a\r#b ; make"]
+UNCLEAR += [
+    "cat <<E\necho '\nE\nmake #'",
+    "cat <<-E\necho '\nE\nmake #'",
+    "echo a\r#b ; make",
+    ["[", "-v", "a", "]"],
+    ["[", "-R", "a", "]"],
+]
 
 
 @pytest.mark.parametrize("line", UNCLEAR)
 @pytest.mark.parametrize("effect", ["deny", "ask"])
-def test_a_line_that_may_run_a_denied_command_unseen_asks(effect: Any, line: str) -> None:
+def test_a_line_that_may_run_a_denied_command_unseen_asks(effect: Any, line: Any) -> None:
     rules = (Rule(effect, "execute_command", {"command": Command(("rm",))}), Rule("allow", "execute_command"))
     decision = Policy(rules).decide(ToolCall("execute_command", {"command": line}), RUN, CONTEXT)
     assert isinstance(decision, Ask | Deny)
     others = Policy(rules[1:]).decide(ToolCall("execute_command", {"command": line}), RUN, CONTEXT)
     assert isinstance(others, Allow), "the question is about the rule"
+
+
+@pytest.mark.parametrize("line", ["echo `ls `", 'echo "`ls `"', "`ls`", r"echo `echo \\\; make `"])
+def test_a_line_with_backquotes_is_not_read(line: str) -> None:
+    """Between them, backslashes count twice, which may hide the end of a command."""
+    assert simple_commands(line) is None
 
 
 @pytest.mark.parametrize(

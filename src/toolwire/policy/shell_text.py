@@ -15,7 +15,7 @@ _REDIRECTION = re.compile(r"(?P<closing>[<>]&(?:-|[0-9]+-(?![^\s;&|<>()])))|<<<|
 _KEYWORDS = word_set("if then else elif fi do done while until for in case esac select function time coproc ! { }")
 _BLANK = " \t"
 _ENDS = ";&|\n"
-_ENDS_WORD = frozenset(_BLANK + _ENDS + "<>()`")
+_ENDS_WORD = frozenset(_BLANK + _ENDS + "<>()")
 _VARIABLE = re.compile(r"\$\{[^\s'\"\\`$(){};&|<>]*\}")
 """A variable in braces, without what shells read in several ways there: quotes, blanks and commands."""
 
@@ -24,10 +24,11 @@ def simple_commands(text: str) -> list[list[str]] | None:
     """Return the words of each command in a text; None if it cannot be read with certainty.
 
     It cannot if a quote or a bracket is not closed, or if shells read it in several ways, so that a command may look
-    like a part of a quote or of a comment: here-documents, carriage returns, and quotes and blanks in `${..}`.
+    like a part of a quote or of a comment: here-documents, carriage returns, backquotes, between which backslashes
+    count twice, and quotes and blanks in `${..}`.
 
-    Commands in substitutions (`$(..)`, backquotes, `<(..)`) and groups are commands of their own; a `$` takes their
-    place in the word that they are part of. Words are as they are written apart from quotes: nothing is expanded.
+    Commands in substitutions (`$(..)`, `<(..)`) and groups are commands of their own; a `$` takes their place in the
+    word that they are part of. Words are as they are written apart from quotes: nothing is expanded.
     """
     lexer = _Lexer(text.replace("\\\n", ""))
     complete = lexer.read_commands("")
@@ -114,16 +115,16 @@ class _Lexer:
                 if quoted is None:
                     return None
                 pieces.append(quoted)
-            elif opener in ("$(", "<(", ">(") or character in "(`":
+            elif opener in ("$(", "<(", ">(") or character == "(":
                 is_group = character == "("
                 if is_group and (pieces or not begins_command):
                     return None  # a function, a list or a pattern
-                if not self._substitution(opener if character not in "(`" else character):
+                if not self._substitution("(" if is_group else opener):
                     return None
                 pieces.append("" if is_group else "$")
             elif character in _ENDS_WORD and self._at > begins:
                 break
-            elif character in ")\r" or (opener == "${" and not _VARIABLE.match(self._text, self._at)):
+            elif character in ")\r`" or (opener == "${" and not _VARIABLE.match(self._text, self._at)):
                 return None  # a pattern of `case`, or see `simple_commands`
             else:
                 pieces.append(character)
@@ -132,11 +133,7 @@ class _Lexer:
 
     def _substitution(self, opener: str) -> bool:
         self._at += len(opener)
-        begins = self._at
-        if opener != "`":
-            return self.read_commands(")")
-        # A backslash between backquotes is removed before the commands are read.
-        return self.read_commands("`") and "\\" not in self._text[begins : self._at]
+        return self.read_commands(")")
 
     def _double_quoted(self) -> str | None:
         pieces: list[str] = []
@@ -149,11 +146,13 @@ class _Lexer:
             if character == "\\":
                 pieces.append(self._text[self._at + 1 : self._at + 2])
                 self._at += 2
-            elif character == "`" or self._text.startswith("$(", self._at):
-                if not self._substitution("`" if character == "`" else "$("):
+            elif self._text.startswith("$(", self._at):
+                if not self._substitution("$("):
                     return None
                 pieces.append("$")
-            elif self._text.startswith("${", self._at) and not _VARIABLE.match(self._text, self._at):
+            elif character == "`" or (
+                self._text.startswith("${", self._at) and not _VARIABLE.match(self._text, self._at)
+            ):
                 return None
             else:
                 pieces.append(character)
