@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from textwrap import indent
 
+from toolwire.errors import capture_errors
 from toolwire.text.escape import escape_invisible
 
 
@@ -12,10 +14,12 @@ class _Escaping(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Escape the message and the traceback of a record; let it pass."""
-        record.msg, record.args = escape_invisible(record.getMessage()), ()
+        with capture_errors():  # arguments that do not fit are reported by handlers, and not raised
+            record.msg, record.args = escape_invisible(record.getMessage()), ()
         if record.exc_info:
             text = logging.Formatter().formatException(record.exc_info)
-            record.exc_text, record.exc_info = escape_invisible(text, "\n\t"), None
+            # The message of an error may have several lines, none of which may look like a record.
+            record.exc_text, record.exc_info = indent(escape_invisible(text, "\n\t"), "  "), None
         return True
 
 
