@@ -80,7 +80,9 @@ class RequestSpans:
         if agent := headers.get("user-agent"):
             attributes["user_agent.original"] = agent
         if server := scope.get("server"):
-            attributes |= {"server.address": server[0], "server.port": server[1]}
+            attributes["server.address"] = server[0]
+            if server[1] is not None:  # the address is not a Unix socket
+                attributes["server.port"] = server[1]
         name = " ".join(filter(None, ("HTTP" if method == "_OTHER" else method, route)))
         span = self._tracer.start_span(name, _PROPAGATOR.extract(headers), SpanKind.SERVER, attributes)
         try:

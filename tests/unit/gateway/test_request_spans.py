@@ -175,6 +175,19 @@ def test_a_request_without_a_key_is_a_span_with_the_route(method: str, path: str
     assert span.status.status_code is StatusCode.UNSET
 
 
+def test_behind_a_unix_socket_there_is_no_port(caplog: pytest.LogCaptureFixture) -> None:
+    app, exporter = app_with(Scripted())
+
+    async def mounted(scope: Any, receive: Any, send: Any) -> None:
+        await app({**scope, "server": ("/run/toolwire.sock", None)}, receive, send)
+
+    run(mounted, "/nowhere", method="GET")
+    (span,) = exporter.get_finished_spans()
+    assert span.attributes["server.address"] == "/run/toolwire.sock"
+    assert "server.port" not in span.attributes
+    assert caplog.text == ""
+
+
 @pytest.mark.parametrize("path", ["/health", "/ready", "/metrics"])
 def test_a_look_at_the_gateway_is_no_span(path: str) -> None:
     app, exporter = app_with(Scripted())
