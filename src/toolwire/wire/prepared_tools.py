@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -132,8 +133,10 @@ def usable_definitions(
     if isinstance(tools, (list, tuple)) and all(map(_is_data, tools)):
         with suppress(TypeError, ValueError, RecursionError):  # not JSON, or too deep for it
             content = to_json(tools, by_alias=True)
-    usable, errors = _separated(tools, strict) if content is None else _separated_json(content, strict)
-    return dict(usable), list(errors)
+    if content is None:
+        return _separated(tools, strict)
+    usable, errors = _separated_json(content, strict)
+    return dict(usable), list(map(copy, errors))  # callers may raise theirs, which changes them
 
 
 def _is_data(tool: Any) -> bool:
@@ -141,10 +144,9 @@ def _is_data(tool: Any) -> bool:
     return isinstance(tool, dict) or hasattr(type(tool), "model_dump")
 
 
-_Separated = tuple[Mapping[str, ToolDefinition], Sequence[DefinitionError]]
-
-
-def _separated(tools: Iterable[Any] | Mapping[str, Any] | None, strict: bool) -> _Separated:
+def _separated(
+    tools: Iterable[Any] | Mapping[str, Any] | None, strict: bool
+) -> tuple[dict[str, ToolDefinition], list[DefinitionError]]:
     usable: dict[str, ToolDefinition] = {}
     errors: list[DefinitionError] = []
     for definition in each_definition(tools, strict=strict):
@@ -156,5 +158,5 @@ def _separated(tools: Iterable[Any] | Mapping[str, Any] | None, strict: bool) ->
 
 
 @lru_cache(_MAX_PREPARED)
-def _separated_json(content: bytes, strict: bool) -> _Separated:
+def _separated_json(content: bytes, strict: bool) -> tuple[Mapping[str, ToolDefinition], Sequence[DefinitionError]]:
     return _separated(json.loads(content), strict)

@@ -172,6 +172,15 @@ def test_equal_tools_have_the_same_definitions() -> None:
     assert usable_definitions([{"name": "f"}])[0]
 
 
+def test_no_two_callers_have_the_same_error() -> None:
+    tools = [{"name": "g", "parameters": {"type": "objekt"}}]
+    (error,), (another,) = (usable_definitions(tools, strict=True)[1] for _ in range(2))
+    assert error is not another
+    assert (str(error), error.tool, error.pointer) == (str(another), another.tool, another.pointer)
+    assert (error.tool, error.pointer) == ("g", "/type")
+    assert another.__traceback__ is None  # which would keep the tools of the first caller
+
+
 def test_usable_definitions_of_functions() -> None:
     def f(a: int) -> None:
         """Do it."""
