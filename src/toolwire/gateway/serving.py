@@ -6,7 +6,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -124,7 +124,7 @@ async def serve(
     hosts = frozenset() if needs_key else own_hosts(options.host, port) | {name.lower() for name in options.hosts}
     origins = frozenset(f"http://{host}" for host in own_hosts(options.host, port)) | frozenset(options.origins)
     access = Access(options.keys, hosts, origins, VirtualKeys(store) if options.virtual_keys else None)
-    async with opened_spans() as own_spans:
+    async with opened_spans() if spans is None else nullcontext(spans) as used_spans:
         gateway = Gateway(
             models,
             access=access,
@@ -132,7 +132,7 @@ async def serve(
             store=store,
             response_seconds=options.response_seconds,
             inspector=None if options.inspector is None else Inspector(options.inspector),
-            spans=spans or own_spans,
+            spans=used_spans,
         )
         try:
             return await _run(gateway, listener, options, ready)

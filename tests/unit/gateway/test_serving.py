@@ -10,13 +10,15 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
 from tests.simulated_time import SimulatedTimeLoop
 from tests.unit.gateway.gateway_calls import CLIENTS, Got, Scripted, asked, gateway, request
 
 from toolwire import ContentDelta
 from toolwire.errors import ConfigurationError
-from toolwire.gateway import bounded_connections
+from toolwire.gateway import bounded_connections, request_spans
 from toolwire.gateway.model_table import ModelTable, ServedModel
+from toolwire.gateway.request_spans import RequestSpans
 from toolwire.gateway.serving import ServerOptions, serve
 from toolwire.runtime.local_http import listen
 
@@ -51,6 +53,25 @@ def converse(talk: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaita
                 writer.close()
 
     return asyncio.run(run())
+
+
+def test_with_a_writer_of_spans_the_server_opens_no_other_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setenv("OTEL_TRACES_EXPORTER", "console")
+    monkeypatch.setattr(request_spans, "traces", lambda: opened.append("traces"))
+
+    async def run(spans: RequestSpans | None) -> None:
+        ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        serving = serve(ModelTable([]), ServerOptions(port=0), spans=spans, ready=ready.set_result)
+        server = asyncio.create_task(serving)
+        await ready
+        server.cancel()
+        await asyncio.wait({server})
+
+    asyncio.run(run(RequestSpans(TracerProvider())))
+    assert opened == []
+    asyncio.run(run(None))
+    assert opened == ["traces"]
 
 
 def test_a_head_that_is_too_large_is_refused_before_it_is_complete() -> None:
