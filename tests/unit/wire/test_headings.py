@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 from tests.streams import parsed
 
@@ -114,3 +116,13 @@ def test_white_space_behind_the_calls_is_not_compared_again_with_each_piece(monk
     assert [call.arguments for call in read.tool_calls] == [{"query": "snow"}]
     assert read.content == "\n" + blanks + "Observation: 3 cm"
     assert 0 < longest < 50
+
+
+def test_white_space_behind_the_calls_costs_time_in_proportion() -> None:
+    """Each piece was once compared together with all those before it, which took seconds here."""
+    headings = _Headings(lambda: pytest.fail("nothing is read"), ["search"])
+    began = process_time()
+    headings._take([ContentDelta(" ")] * 30_000)
+    headings._take([ContentDelta("Observation: 3 cm")])
+    assert headings.alive
+    assert process_time() - began < 1
