@@ -68,20 +68,18 @@ class Gateway:
             self.services.spending = KeySpending(store)
             self.services.responses = StoredResponses(store, response_seconds) if response_seconds else None
         self._answers: dict[asyncio.Task[Any], Reply] = {}
-        routes = [
-            Route(path, _Endpoint(self, address, path), methods=list(address.methods))
-            for address in ROUTES
-            for path in address.paths
-        ]
-        # Routes are tried in their order: what comes here has a path of the gateway, and another method.
-        paths = dict.fromkeys(path for route in ROUTES for path in route.paths)
-        routes += [Route(path, _Endpoint(self, WRONG_METHOD, path)) for path in paths]
+        routes: list[Route] = []
         # Most requests have a fixed path, for which no pattern need be tried.
         self._fixed: dict[tuple[str, str], _Endpoint] = {}
         for address in ROUTES:
             for path in address.paths:
+                endpoint = _Endpoint(self, address, path)
+                routes.append(Route(path, endpoint, methods=list(address.methods)))
                 for method in address.methods if "{" not in path else ():
-                    self._fixed.setdefault((method, path), _Endpoint(self, address, path))
+                    self._fixed.setdefault((method, path), endpoint)
+        # Routes are tried in their order: what comes here has a path of the gateway, and another method.
+        paths = dict.fromkeys(path for route in ROUTES for path in route.paths)
+        routes += [Route(path, _Endpoint(self, WRONG_METHOD, path)) for path in paths]
         self._router = Router(routes, redirect_slashes=False, default=_Endpoint(self, NOTHING))
         self._inspector_app: InspectorApp | None = None
         if inspector is not None:
@@ -199,8 +197,7 @@ class _Endpoint:
                 if resent is not None:  # it continues what the client has stored
                     call.requester = Requester(resent.owner)
                 else:
-                    access = self._gateway.access
-                    call.requester = await access.admit(headers, call.query, needs_key=self._needs_key)
+                    call.requester = await self._gateway.access.admit(headers, call.query, needs_key=self._needs_key)
                 if self._is_recorded:
                     assert self._gateway.inspector is not None
                     with recording(self._gateway.inspector, call, scope["path"], resent):
