@@ -17,6 +17,7 @@ from tests.unit.evaluation.scripted_models import PARIS, TOOL, CountedModel, cou
 
 import toolwire
 from toolwire import ParsedResponse, ToolCall, Usage
+from toolwire.agent.model_pool import Models
 from toolwire.cli import run
 
 __all__ = ["counted"]
@@ -212,9 +213,20 @@ def answering(request: Asked) -> Answer:
     return Answer(b"".join(api.encode_stream(toolwire.replay(response), model="m")), content_type="text/event-stream")
 
 
-def test_a_server_with_fields_for_calls(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_server_with_fields_for_calls(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closed: list[Models] = []
+    close = Models.__aexit__
+
+    async def record_close(models: Models) -> None:
+        closed.append(models)
+        await close(models)
+
+    monkeypatch.setattr(Models, "__aexit__", record_close)
     with serving(answering) as url:
         report, _ = evaluate(capsys, "mine.jsonl", "--model", "m", "--base-url", url)
+    assert len(closed) == 1
     (figures,) = report["columns"]
     assert figures["name"] == f"m at {url} · native"
     assert (figures["right"]["count"], figures["irrelevance"]["count"]) == (2, 1)

@@ -218,7 +218,11 @@ def mistral(base: str, stream: bool) -> Seen:
 
 
 def cohere(base: str, stream: bool) -> Seen:
-    client = pytest.importorskip("cohere").ClientV2(api_key="x", base_url=base)
+    with pytest.importorskip("cohere").ClientV2(api_key="x", base_url=base) as client:
+        return cohere_answer(client, stream)
+
+
+def cohere_answer(client: Any, stream: bool) -> Seen:
     tools = [{"type": "function", "function": FUNCTION}]
     asked = {"model": "m", "messages": QUESTION, "tools": tools}
     if not stream:
@@ -238,13 +242,13 @@ def cohere(base: str, stream: bool) -> Seen:
 
 
 def ollama(base: str, stream: bool) -> Seen:
-    client = pytest.importorskip("ollama").Client(host=base)
     tools = [{"type": "function", "function": FUNCTION}]
-    answers = client.chat(model="m", messages=QUESTION, tools=tools, stream=stream)
     text, calls = "", []
-    for answer in answers if stream else [answers]:
-        text += answer.message.content or ""
-        calls += [("", c.function.name, dict(c.function.arguments)) for c in answer.message.tool_calls or ()]
+    with pytest.importorskip("ollama").Client(host=base) as client:
+        answers = client.chat(model="m", messages=QUESTION, tools=tools, stream=stream)
+        for answer in answers if stream else [answers]:
+            text += answer.message.content or ""
+            calls += [("", c.function.name, dict(c.function.arguments)) for c in answer.message.tool_calls or ()]
     return text, calls
 
 

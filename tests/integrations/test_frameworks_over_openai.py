@@ -213,8 +213,9 @@ def test_inspect_runs_calls() -> None:
 
 
 def llama_index_model(model: Any) -> tuple[Any, Any]:
-    module = pytest.importorskip("llama_index.llms.openai_like", reason=MISSING)
-    tools = pytest.importorskip("llama_index.core.tools", reason=MISSING)
+    missing = "needs the package llama-index-llms-openai-like, which no extra of Toolwire installs"
+    module = pytest.importorskip("llama_index.llms.openai_like", reason=missing)
+    tools = pytest.importorskip("llama_index.core.tools", reason=missing)
     clients = {"http_client": http_client(model), "async_http_client": async_http_client(model)}
     flags = {"is_chat_model": True, "is_function_calling_model": True, "max_retries": 0}
     chat = module.OpenAILike(model="any", api_key="none", **flags, **clients)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -110,14 +110,28 @@ def answer_of(output: ModelOutput) -> ModelAnswer:
     )
 
 
-def call_task(suite: Suite, settings: dict[str, Any], observe: AnswerObserver | None = None) -> Task:
+def call_task(
+    suite: Suite,
+    settings: dict[str, Any],
+    observe: AnswerObserver | None = None,
+    close: Callable[[], Awaitable[None]] | None = None,
+) -> Task:
     """Return a suite as a task.
 
     Args:
         suite: the questions.
         settings: the model and the settings, for the log.
         observe: called with each answer; None for nothing.
+        close: called after the last question, in the event loop of the evaluation; None for nothing.
     """
+    remaining = len(suite.questions)
+
+    async def count_question(state: TaskState) -> None:
+        nonlocal remaining
+        remaining -= 1
+        if not remaining and close is not None:
+            await close()
+
     samples = [
         Sample(
             input=[_chat_message(message.role, text_of(message)) for message in question.messages],
@@ -134,6 +148,7 @@ def call_task(suite: Suite, settings: dict[str, Any], observe: AnswerObserver | 
         name=f"toolwire_{suite.name}",
         metadata={EVALUATION: settings},
         fail_on_error=True,
+        cleanup=count_question,
     )
 
 
@@ -173,7 +188,8 @@ def run_evaluation(
             "settings": asdict(settings),
         }
         (log,) = run_tasks(
-            call_task(suite, record, observe),
+            # Inspect leaves connections of a model open, and ends their event loop.
+            call_task(suite, record, observe, model.api.aclose),
             model=model,
             log_dir=str(log_folder),
             log_format="json",
