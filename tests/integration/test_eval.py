@@ -213,9 +213,7 @@ def answering(request: Asked) -> Answer:
     return Answer(b"".join(api.encode_stream(toolwire.replay(response), model="m")), content_type="text/event-stream")
 
 
-def test_a_server_with_fields_for_calls(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_with_fields_for_calls(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[Models] = []
     close = Models.__aexit__
 
