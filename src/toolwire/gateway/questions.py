@@ -10,11 +10,12 @@ from typing import Any, Protocol
 
 from toolwire.agent.history import answer_parts
 from toolwire.agent.prices import ModelPrices
-from toolwire.events import Event
+from toolwire.events import CallEnd, Event
 from toolwire.execution.outcomes import Watching
 from toolwire.gateway.client_apis import ClientApi
 from toolwire.inspector.recorded_exchange import Exchange
 from toolwire.messages import Message, ParsedResponse, TextPart, ToolResult
+from toolwire.policy.policy import HEURISTIC
 from toolwire.providers.request import ChatRequest, Notes, estimate_tools
 from toolwire.text.tokens import estimate_message_tokens, estimate_tokens
 from toolwire.tools import ToolDefinition
@@ -86,7 +87,11 @@ class Question:
     watching: Watching | None = field(default=None, repr=False)
 
     def observe(self, events: Sequence[Event]) -> None:
-        """Show events of the answer to the observers."""
+        """Show events of the answer to the observers, and note calls that should not run unasked."""
+        for event in events:
+            if isinstance(event, CallEnd) and event.call.confidence < HEURISTIC:
+                advice = "do not run it before a person confirms it"
+                self.notes.dropped(f"call/{event.call.name}", f"its confidence, {event.call.confidence:g}: {advice}")
         for observe in self.observers:
             observe(events)
 

@@ -34,6 +34,21 @@ def test_a_text_model_is_told_its_tools(api: str, stream: bool) -> None:
     assert '"get_weather"' in messages[0].text and "<tool_call>" in messages[0].text
 
 
+@pytest.mark.parametrize("made_up", [False, True], ids=["own", "behind-made-up-turn"])
+@pytest.mark.parametrize("api", CLIENTS)
+def test_a_client_learns_which_call_a_person_should_confirm(api: str, made_up: bool) -> None:
+    call = '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>'
+
+    async def source(messages: Any) -> AsyncIterator[Any]:
+        yield ContentDelta(f"I wait.\nUser: go on\nAssistant: {call}" if made_up else f"I look. {call}")
+        yield Finish(FinishReason.STOP)
+
+    path, body = asked(api)
+    got = run(gateway(TextUpstream(TextBackend(source, format="hermes"))), path, body)
+    assert got.status == 200 and b"Paris" in got.body
+    assert ("confidence" in got.headers.get("x-toolwire-notes", "")) is made_up
+
+
 def text_of(request: ChatRequest) -> str:
     return describe_request(request, "hermes").messages[0].text
 
