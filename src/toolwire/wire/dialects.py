@@ -21,6 +21,7 @@ from toolwire.wire.refusals import declines
 
 NAME_KEYS = frozenset({
     "name", "function", "tool", "toolname", "functionname", "action", "func", "api", "apiname",
+    "recipientname",
 })  # fmt: skip
 """Keys of an object whose value may be the name of the tool, as `folded_key` returns them."""
 ARGUMENT_KEYS = frozenset({
@@ -30,7 +31,7 @@ ARGUMENT_KEYS = frozenset({
 """Keys of an object whose value may be the arguments."""
 IDENTITY_KEYS = frozenset({"id", "callid", "toolcallid", "type", "index"})
 """Keys of an object of a call that say nothing about the call itself."""
-LIST_KEYS = frozenset({"toolcalls", "calls", "tools", "functioncalls", "functions", "actions"})
+LIST_KEYS = frozenset({"toolcalls", "calls", "tools", "functioncalls", "functions", "actions", "tooluses"})
 """Keys of an object whose value may be a list of calls."""
 _HOLDER_KEYS = NAME_KEYS | {"toolcall", "functioncall", "call", "tooluse"}
 """Keys of an object whose value may be the object of a call."""

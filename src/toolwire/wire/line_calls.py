@@ -25,7 +25,7 @@ from toolwire.wire.prepared_tools import KnownTools
 
 _BESIDE_NAME = COMMENT_KEYS | IDENTITY_KEYS
 _QUOTES = "\"'`"
-_BULLETS = " \t-*"
+_BULLETS = " \t-*`"
 _PROMPTS = " \t\r`$>-*"
 """Characters around a command: of inline code, of a shell's prompt, of a quotation, of a list."""
 
@@ -100,13 +100,13 @@ def _named_tool(line: str, tools: KnownTools, *, begins: bool) -> str:
 
 def _is_parameter(label: str, tool: str, tools: KnownTools) -> bool:
     """Return whether a label in a line is a parameter of the tool, in any case."""
-    return label.lower() in map(str.lower, tools.properties(tool))
+    return label.lstrip(_BULLETS).lower() in map(str.lower, tools.properties(tool))
 
 
 def _member(line: str) -> tuple[str, str]:
     """Return the key and the value of a line of a mapping; two times "" if it is not one."""
-    key, colon, value = line.partition(":")
-    return (key.strip(" \t\"'"), value.strip()) if colon and not value[:1].strip() else ("", "")
+    key, colon, value = line.replace("**", "").partition(":")
+    return (key.strip(" \t\"'`"), value.strip()) if colon and not value[:1].strip() else ("", "")
 
 
 def _indent(line: str) -> int:

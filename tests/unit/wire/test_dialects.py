@@ -46,13 +46,13 @@ def repairs(text: str) -> list[str]:
 
 NAME_KEYS = [
     "name", "function", "tool", "tool_name", "function_name", "action", "func", "toolName", "Tool Name", "functionName",
-    "api_name",
+    "api_name", "recipient_name",
 ]  # fmt: skip
 ARGUMENT_KEYS = [
     "arguments", "parameters", "params", "args", "input", "action_input", "tool_input", "kwargs", "Action Input",
     "toolInput", "function_args",
 ]  # fmt: skip
-LIST_KEYS = ["tool_calls", "calls", "tools", "function_calls", "functions", "actions"]
+LIST_KEYS = ["tool_calls", "calls", "tools", "function_calls", "functions", "actions", "tool_uses"]
 
 
 @pytest.mark.parametrize("key", NAME_KEYS)

@@ -29,6 +29,7 @@ MAPPINGS = [
         "tool: get_weather\ncity:\n  a",
     ),
     *("name: get_weather\nid: 1\nthought: I look.\nargs:\n  days: 1\n  city: a", "tool: get_weather\ninput: Paris"),
+    *("Function: get_weather\nParameters:\n- city: a\n- days: 1", "**Tool:** get_weather\n**Args:**\n- `city`: a"),
     "tool: functions.Get-Weather\nparams:\n  city: a\n   b\n  days: 1",
 ]
 COMMANDS = [

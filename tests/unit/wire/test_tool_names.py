@@ -52,6 +52,26 @@ def test_names_that_differ_only_in_their_separators_are_never_confused() -> None
     )
 
 
+@pytest.mark.parametrize(
+    ("tools", "written", "name"),
+    [
+        (["get_user"], "getUser", "get_user"),
+        (["get_user"], "GetUser", "get_user"),
+        (["get-user-2"], "getUser2", ""),
+        (["getUser"], "get_user", "getUser"),
+        (["getUser"], "getuser", "getUser"),
+        (["get_user"], "functions.getUser", "get_user"),
+        (["api.getUser"], "get_user", "api.getUser"),
+        (["get_user", "getUser"], "getUser", "getUser"),
+        (["get_user", "get-user"], "getUser", ""),
+        (["get_user", "getUser"], "Get-User", ""),
+        (["get_user"], "GETUSER", ""),
+    ],
+)
+def test_capitals_stand_for_separators(tools: list[str], written: str, name: str) -> None:
+    assert ToolNames(tools).resolve(written) == name
+
+
 def test_markup_around_a_name_leaves_it_that_name() -> None:
     names = ToolNames(["get_user", "get-user"])
     for written in ("`get_user`", " get\\_user ", '"get_user"', "'get_user'()", "get_user()"):
