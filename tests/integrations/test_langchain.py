@@ -17,6 +17,7 @@ from tests.integrations.weather_model import (
     fail,
     fail_in_the_middle,
     get_weather,
+    invented_turns,
     json_in_a_fence,
     native_model,
 )
@@ -97,6 +98,19 @@ def test_a_call_that_is_cut_off_is_invalid(streams: bool) -> None:
     (broken,) = message.invalid_tool_calls
     assert broken["name"] == "get_weather" and '{"city": "Par' in broken["args"]
     assert len(message.response_metadata["problems"]) == 1
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "stream"])
+def test_the_metadata_names_calls_behind_a_turn_that_the_model_made_up(streams: bool) -> None:
+    """LangChain runs every call, so a program that asks a person first has to know which ones."""
+    model = chat(invented_turns).bind_tools([get_weather])
+    message: Any = None
+    for chunk in model.stream("Weather?") if streams else [model.invoke("Weather?")]:
+        message = chunk if message is None else message + chunk
+    _, second, third = message.tool_calls
+    assert message.response_metadata["call_confidence"] == {second["id"]: 0.4, third["id"]: 0.4}
+    certain = list(chat(WeatherModel()).bind_tools([get_weather]).stream("Weather?"))
+    assert all("call_confidence" not in chunk.response_metadata for chunk in certain)
 
 
 @pytest.mark.parametrize("schema", [City, City.model_json_schema()], ids=["class", "schema"])

@@ -16,6 +16,7 @@ from tests.integrations.weather_model import (
     fail,
     fail_in_the_middle,
     get_weather,
+    invented_turns,
     json_in_a_fence,
     native_model,
 )
@@ -72,6 +73,15 @@ def test_a_stream_names_a_call_before_its_arguments_are_written() -> None:
         assert names == ["get_weather", "get_weather"] and last.result.output == ANSWER
 
     asyncio.run(ask())
+
+
+def test_the_parts_of_calls_behind_a_turn_that_the_model_made_up_say_so() -> None:
+    """A program that asks a person before such calls gets these parts as the requests for approval."""
+    deferred = ai.Tool(get_weather, requires_approval=True)
+    asked = agent(invented_turns, tools=[deferred], output_type=[str, ai.DeferredToolRequests])
+    calls = run(asked, "Weather?").output.approvals
+    assert [call.args_as_dict() for call in calls] == [{"city": "P"}, {"city": "Q"}, {"city": "R"}]
+    assert [call.provider_details for call in calls] == [None, {"confidence": 0.4}, {"confidence": 0.4}]
 
 
 def test_structured_output_of_a_model_of_text_is_json_in_its_text() -> None:

@@ -73,6 +73,14 @@ def cut_off(messages: Any) -> Iterator[str]:
     yield '<tool_call>{"name": "get_weather", "arguments": {"city": "Par'
 
 
+def invented_turns(messages: Any) -> Iterator[str]:
+    """Answer with a call, a result that the model makes up, and two calls that follow from it."""
+    first, *others = (f'<tool_call>{{"name": "get_weather", "arguments": {{"city": "{city}"}}}}' for city in "PQR")
+    yield f"{first}</tool_call>\nObserva"
+    yield f"tion: rain\n{'</tool_call>'.join(others)}"
+    yield "</tool_call>"
+
+
 class EndlessModel:
     """A model that writes until it is stopped.
 

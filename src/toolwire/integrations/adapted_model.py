@@ -18,7 +18,7 @@ from toolwire.gateway.answer_faults import FaultWatch
 from toolwire.gateway.fenced_output import FencedOutput
 from toolwire.gateway.text_prompts import describe_request
 from toolwire.integrations.model_argument import AnyModel, backend_of
-from toolwire.messages import ParsedResponse
+from toolwire.messages import ParsedResponse, ToolCall
 from toolwire.models.backends import StreamOptions
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.chat_deltas import closed_calls
@@ -102,3 +102,8 @@ def chat_request(messages: Iterable[Mapping[str, Any]], *, tools: Iterable[Any] 
     if tools := list(tools):
         body["tools"] = tools
     return get_api("openai_chat").decode_request(body)
+
+
+def confidence_of(calls: Iterable[ToolCall]) -> dict[str, float]:
+    """Return the confidence of those calls that are not certain, by their ids, for the metadata of an answer."""
+    return {call.id: call.confidence for call in calls if call.confidence < 1}

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, PrivateAttr
 
 from toolwire._surface import needs_extra
 from toolwire.errors import DefinitionError
-from toolwire.events import Event, Finish, ProblemFound, UsageCounted, collect
+from toolwire.events import CallEnd, Event, Finish, ProblemFound, UsageCounted, collect
 from toolwire.messages import ParsedResponse, Usage
 from toolwire.providers.chat_deltas import chat_deltas, closed_calls
 from toolwire.providers.request import ChatRequest
@@ -29,7 +29,7 @@ with needs_extra("toolwire.integrations.langchain", "langchain"):
     from langchain_core.runnables import Runnable, RunnableLambda
     from langchain_core.utils.function_calling import convert_to_json_schema, convert_to_openai_tool
 
-    from toolwire.integrations.adapted_model import AdaptedModel, chat_request
+    from toolwire.integrations.adapted_model import AdaptedModel, chat_request, confidence_of
 
 __all__ = ["ChatToolwire", "ToolCallOutputParser"]
 
@@ -37,7 +37,8 @@ __all__ = ["ChatToolwire", "ToolCallOutputParser"]
 class ChatToolwire(BaseChatModel):
     """A chat model of LangChain that asks any model.
 
-    Calls that are incomplete are among `invalid_tool_calls`, so that they never run. An error of the model is a
+    Calls that are incomplete are among `invalid_tool_calls`, so that they never run. The `response_metadata` has the
+    confidence of calls that are not certain, as `call_confidence`, by their ids. An error of the model is a
     `toolwire.ProviderError`.
 
     Attributes:
@@ -224,6 +225,8 @@ class _Chunks:
                     self._usage = usage
                 case ProblemFound(problem):
                     yield AIMessageChunk("", response_metadata={"problems": [problem.message]})
+                case CallEnd(_, call, complete=True) if uncertain := confidence_of([call]):
+                    yield AIMessageChunk("", response_metadata={"call_confidence": uncertain})
                 case Finish(reason):
                     metadata = _metadata(reason.value, self._model)
                     total = _usage(self._usage)
@@ -255,6 +258,7 @@ def _generation_chunk(chunk: Any) -> Any:
 def _message(response: ParsedResponse, model: str = "") -> Any:
     """Return a whole message."""
     problems = [problem.message for problem in response.problems]
+    uncertain = confidence_of(response.tool_calls)
     of_calls = [problem for problem in response.problems if problem.index is not None]
     broken = [
         {
@@ -277,6 +281,7 @@ def _message(response: ParsedResponse, model: str = "") -> Any:
         response_metadata={
             **_metadata(response.finish_reason.value, model),
             **({"problems": problems} if problems else {}),
+            **({"call_confidence": uncertain} if uncertain else {}),
         },
         usage_metadata=_usage(response.usage),
     )

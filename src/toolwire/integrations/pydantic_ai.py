@@ -11,7 +11,16 @@ from typing import Any
 
 from toolwire._surface import needs_extra
 from toolwire.errors import ProviderError
-from toolwire.events import ArgumentsDelta, CallStart, ContentDelta, Event, Finish, ReasoningDelta, UsageCounted
+from toolwire.events import (
+    ArgumentsDelta,
+    CallEnd,
+    CallStart,
+    ContentDelta,
+    Event,
+    Finish,
+    ReasoningDelta,
+    UsageCounted,
+)
 from toolwire.messages import (
     FilePart,
     FinishReason,
@@ -76,7 +85,8 @@ class ToolwireModel(Model[None]):
     """A model of Pydantic AI that asks any model.
 
     A call that is incomplete has arguments that are not JSON, so Pydantic AI asks the model again instead of running
-    it. An error of the model is a `ModelAPIError`, or a `ModelHTTPError` if it has an HTTP status.
+    it. One that is not certain has its `confidence` in the `provider_details` of its part. An error of the model
+    is a `ModelAPIError`, or a `ModelHTTPError` if it has an HTTP status.
 
     Args:
         model: the model; see `toolwire.integrations.AnyModel`.
@@ -180,6 +190,9 @@ class _Answer(StreamedResponse):
                 )
             case ArgumentsDelta(index, text):
                 yield from manager.handle_tool_call_delta_events(vendor_part_id=index, args=text)
+            case CallEnd(index, call, complete=True) if call.confidence < 1:
+                details = {"confidence": call.confidence}
+                yield from manager.handle_tool_call_delta_events(vendor_part_id=index, provider_details=details)
             case UsageCounted(usage):
                 self._usage = RequestUsage(
                     input_tokens=usage.input_tokens,

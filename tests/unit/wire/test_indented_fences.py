@@ -120,3 +120,13 @@ def test_an_indented_fence_that_might_have_been_the_format_s_own_hides_calls_too
         for format in ("gemma4", "auto"):
             assert read(fence, format).tool_calls == ()
             assert [call.arguments for call in read(fence + call, format).tool_calls] == [{"query": "b"}]
+
+
+@pytest.mark.parametrize("format", ["auto", "hermes"])
+@pytest.mark.parametrize("marker", ["- ", "1. ", "- 1. "])
+def test_a_fence_does_not_end_where_its_item_does(marker: str, format: str) -> None:
+    """Markdown ends it there, but models write what they show at the margin: those calls would run."""
+    text = f"So:\n{marker}```xml\n{' ' * len(marker)}<example>\n{CALL}\n2. Next.\n\nThen:\n{CALL}"
+    response = read(text, format)
+    assert (response.tool_calls, response.content) == ((), text)
+    assert [problem.kind for problem in response.problems] == ["hidden_by_fence"]
