@@ -327,6 +327,12 @@ echo "`echo \"; make #\"`"
 case ls in ls) make;; esac
 coproc ls { make; }
 ls >&3-#x ; make
+find . -exec {} +
+ls | xargs -I{} {}
+rg {--pre,make} x
+rg $(ls){--pre,make} x
+rg -{-pre,x} make
+echo a{1..3}
 """.strip().splitlines()
 UNCLEAR += [
     "cat <<E\necho '\nE\nmake #'",
@@ -414,6 +420,7 @@ def test_a_line_that_a_rule_allows_exactly_runs_beside_a_rule_that_denies(line: 
         *("rsync -av --delete a b", "tar --totals -xf a", "wget -q -O x y", "git log -S word", "fd -e py"),
         *("printf '%s' a", "env -u A ls", 'echo "${x:-y}"', "echo $'\\n'", "ls 2>&1 >&-", "sort --reverse a"),
         *("echo a\\;b", 'echo "a\\"; make"', "ls \\\n -l", "echo ${x:-y}", "gcc -O2 -o a a.c", "rg -n 'a|b' src"),
+        *("find . -exec cat {} +", "git show stash@{0}", "echo ${x,,}", "echo '{a,b}'", "{ echo a,b; }"),
     ],
 )
 def test_ordinary_lines_run_unasked_beside_a_rule_that_denies(line: Any) -> None:

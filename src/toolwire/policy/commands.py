@@ -323,6 +323,7 @@ def _is_unknown(words: Sequence[str], bare: str) -> bool:
     # An alias may give the name of a harmless program to any command.
     if first in RENAMING and operands:
         return True
+    bare = bare.replace("{}", "")  # only `find` and `xargs` replace it
     expanded = any(mark in word for word in operands for mark in "$`") or not _EXPANDED.isdisjoint(bare)
     if _program(first) in LAUNCHERS and expanded:
         return True

@@ -18,6 +18,8 @@ _ENDS = ";&|\n"
 _ENDS_WORD = frozenset(_BLANK + _ENDS + "<>()")
 _VARIABLE = re.compile(r"\$\{[^\s'\"\\`$(){};&|<>]*\}")
 """A variable in braces, without what shells read in several ways there: quotes, blanks and commands."""
+_WORDS_IN_BRACES = re.compile(r"(?<!\$)\{(?!\s)[^{}\n]*(?:,|\.\.)")
+"""A word that becomes several, as `{--pre,make}`."""
 
 
 def simple_commands(text: str) -> list[list[str]] | None:
@@ -25,7 +27,7 @@ def simple_commands(text: str) -> list[list[str]] | None:
 
     It cannot if a quote or a bracket is not closed, or if shells read it in several ways, so that a command may look
     like a part of a quote or of a comment: here-documents, carriage returns, backquotes, between which backslashes
-    count twice, and quotes and blanks in `${..}`.
+    count twice, and quotes and blanks in `${..}`. Nor can it if a word becomes several, as `{a,b}` does.
 
     Commands in substitutions (`$(..)`, `<(..)`) and groups are commands of their own; a `$` takes their place in the
     word that they are part of. Words are as they are written apart from quotes: nothing is expanded.
@@ -126,6 +128,8 @@ class _Lexer:
                 break
             elif character in ")\r`" or (opener == "${" and not _VARIABLE.match(self._text, self._at)):
                 return None  # a pattern of `case`, or see `simple_commands`
+            elif _WORDS_IN_BRACES.match(self._text, self._at):
+                return None
             else:
                 pieces.append(character)
                 self._at += 1

@@ -28,9 +28,11 @@ _PROGRAM_STARTS = (
 some file systems each file may."""
 _SEPARATING = re.compile(r"[\s;&|`<>()]")
 _INTERPRETER = re.compile(
-    r"(?:python|pypy|node|deno|bun|tsx|ruby|perl|php|lua|bash|dash|zsh|ksh|sh|pwsh|powershell)[\d.]*(?:\.exe)?",
+    r"(?:python|pypy|node|deno|bun|tsx|ruby|perl|php|lua|bash|dash|zsh|ksh|sh|pwsh|powershell)[\d.]*(?:\.exe)?"
+    r"|env|nice|ionice|chrt|taskset|nohup|setsid|stdbuf|time|timeout|strace|ltrace|sudo|doas|exec|command",
     re.IGNORECASE,
 )
+"""Programs that run their first operand: as a script, or as a program."""
 _MODULE = re.compile(r"-[bBdEiIOPqRsSuvVx]*m(.*)", re.DOTALL)
 """Python's option for a module, perhaps behind others in one word and before its value."""
 _ENTRIES = ("", ".py", "__init__.py", "__main__.py", "package.json", "index.js", "index.mjs", "index.cjs", "index.ts")
@@ -132,14 +134,21 @@ def code_digests(program: str, argv: Sequence[str], here: str, env: Mapping[str,
     places = _places(words, here)
     folders = [*places, *(os.path.join(here, entry) for entry in env.get("PYTHONPATH", "").split(os.pathsep) if entry)]
     interpreted = [*_interpreted(words, places, folders)]
-    arguments = [
-        os.path.join(place, option_value(word)) for word in dict.fromkeys(words[1:]) if word for place in places
-    ]
+    files = [file for word in dict.fromkeys(words[1:]) for file in _named_files(word)]
+    arguments = [os.path.join(place, file) for file in files for place in places]
     digests: dict[str, str] = {}
     for path in (program, *interpreted, *arguments):
         if (path in (program, *interpreted) or _is_code(path)) and (digest := file_digest(path)) is not None:
             digests[os.path.normpath(path) if path else path] = digest
     return digests
+
+
+def _named_files(argument: str) -> Iterator[str]:
+    """Yield the files that an argument may name: itself, or the value of an option, as in `-f=x`, `--file=x`, `-fx`."""
+    if value := option_value(argument):
+        yield value
+    if argument[:1] == "-" != argument[1:2] and argument[2:]:
+        yield argument[2:]
 
 
 def shell_words(text: str) -> list[str]:
@@ -177,15 +186,15 @@ def _interpreted(argv: Sequence[str], places: Sequence[str], folders: Sequence[s
     follows_interpreter = reads_files = False
     for argument, following in zip(argv, (*argv[1:], ""), strict=True):
         name_of_program = PurePath(argument).name
-        for pattern in _BUILD_FILES.get(name_of_program, ()):
+        option = _MODULE.fullmatch(argument)
+        module = (option[1] or following) if option is not None else ""
+        for pattern in _BUILD_FILES.get(module or name_of_program, ()):
             for place in places:
                 yield from _matching(place, pattern)
         if reads_files:
-            yield from (os.path.join(place, option_value(argument)) for place in places)
+            yield from (os.path.join(place, file) for file in _named_files(argument) for place in places)
         reads_files = reads_files or name_of_program in _FILE_READERS
         names = [argument] if follows_interpreter and not argument.startswith("-") else []
-        option = _MODULE.fullmatch(argument)
-        module = (option[1] or following) if option is not None else ""
         names += [os.path.join(*module.split("."))] if module.strip(".") else []
         files = [
             file

@@ -45,6 +45,12 @@ CODE = [
     ("make", ("serve",), "Makefile", b"serve:"),
     ("tool", ("--", "/usr/bin/make"), "Makefile", b"serve:"),
     ("make", ("-f", "rules.mk"), "rules.mk", b"serve:"),
+    ("make", ("-frules",), "rules", b"serve:"),
+    ("tool", ("-frules.mk",), "rules.mk", b"serve:"),
+    ("python3", ("-mpytest",), "conftest.py", b""),
+    ("env", ("A=1", "./run"), "run", b"echo"),
+    ("timeout", ("9", "./run"), "run", b"echo"),
+    ("sh", ("-c", "nohup ./run"), "run", b"echo"),
     ("sh", ("-c", "bash<run"), "run", b"#!/bin/sh\n"),
     ("sh", ("-c", "bash -c 'cd sub && make'"), "sub/Makefile", b"serve:"),
 ]
@@ -56,6 +62,7 @@ DATA = [
     ("node", ("serve", "notes"), "notes/index.html", b""),
     ("tool", ("notes",), "notes/index.js", b""),
     ("tool", ("serve",), "Makefile", b"serve:"),
+    ("env", ("./serve", "notes"), "notes", b"one"),
 ]
 
 
