@@ -50,7 +50,7 @@ _KEY_BEFORE = re.compile(r"""["']([\w ]{1,40})["']\s{0,3}[:=]\s{0,3}\[?["']\Z"""
 _BRACKET = re.compile(r"[(\[{<]")
 _TAG = re.compile(r"<[^<>]{0,80}(?:>|\Z)")
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_WORDS = frozenset({"tool", "tools", "use", "json", "xml", "python", "analysis", "commentary", "with", "functions"})
+_WORDS = frozenset({"tool", "use", "json", "xml", "python", "analysis", "commentary", "with", "functions"})
 _MARKUP = frozenset().union(NAME_KEYS, ARGUMENT_KEYS, IDENTITY_KEYS, _WORDS, ("calls", "arg", "key", "value"))
 """Words that formats have between the name of a tool and its arguments."""
 _GOES_ON = re.compile(r"[^\w\s]*\w*\s[^\W\d]")

@@ -94,7 +94,6 @@ class ReasoningReader:
         if self._is_over:
             return ()
         events = _texts(self._reader.finish())
-        self._forget_read_text()
         return [*events, *self._rest()] if self._reader.announced else events
 
     def _forget_read_text(self) -> None:

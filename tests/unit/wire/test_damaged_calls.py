@@ -52,6 +52,7 @@ DAMAGED = (
     """<funcion=search>\n<parameter=query>\ntea\n</parameter>\n</function>""",
     """<|tool_call:s}tart|>search\n<|tool_arg:start|>query<|tool_arg:value|>tea<|tool_arg:end|>\n<|tool_call:end|>""",
     """<|start|>assistant |to=search<|channel|>analysis <|constrain|>xml<|message|><rfl:parameter name="query">tea</""",
+    """<|start|>assistant to=search<|chanel|>commentary<|constrain|>json<|message|>{"query": "tea"}<|call|>""",
     # the name of the tool is misspelled
     """{"name": "get_wetaher", "arguments": {"city": "Paris"}}""",
     """{"name": "get_weath/r", "arguments": {"city": "Paris"}}""",

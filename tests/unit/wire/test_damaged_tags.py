@@ -17,7 +17,7 @@ TOOL = {
 @pytest.mark.parametrize(
     "tag",
     ["</parameter", "</ parameter>", "</parameter >", "</parameters>", "</PARAMETER>", "</paramter>", "<parameter>",
-     "<\\parameter>", "<//parameter>", "</parameter=s>", "</s>", "</arg>", "<parameter",
+     "<\\parameter>", "<//parameter>", "<parame>", "</parameter=s>", "</s>", "</arg>", "<parameter",
      "\N{FULLWIDTH LESS-THAN SIGN}/parameter>"],
 )  # fmt: skip
 def test_a_closing_tag_that_is_not_written_right_is_found(tag: str) -> None:
@@ -26,7 +26,8 @@ def test_a_closing_tag_that_is_not_written_right_is_found(tag: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "Paris", "<b>Paris</b>", "a < b", "a </parameter> b", "<parameters> and <functions> tokens", "1 < </", "x/>"],
+    ["", "Paris", "<b>Paris</b>", "a < b", "a </parameter> b", "<parameters> and <functions> tokens", "1 < </", "x/>",
+     "<param>", f"<{'-' * 40} parameter>"],
 )  # fmt: skip
 def test_other_values_end_where_they_end(text: str) -> None:
     assert damaged_closer(text, CLOSE) == ""
@@ -42,7 +43,7 @@ def test_a_header_that_is_not_written_right_is_found(header: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["", "a</parameter>", "a</parameter></parameter>", "a</parameter> b", "a</parameter><p>b", "< parameter=i>",
-     "a</parameter>parameter=i"],
+     "a</parameter>parameter=i", f"a</parameter>{'-' * 50} parameter=i"],
 )  # fmt: skip
 def test_other_text_behind_a_closing_marker_is_no_header(text: str) -> None:
     assert damaged_header(text, CLOSE, ["<parameter=", "<"]) == ""

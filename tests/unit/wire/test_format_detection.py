@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from tests.property.laws import check_chunking
 
@@ -115,3 +117,12 @@ def test_an_unclosed_fence_that_hides_a_call_is_a_problem_without_tools_too() ->
 def test_only_a_call_with_markers_is_one_in_the_answer(opener: str) -> None:
     assert len(read(f"{opener}{CALL}").tool_calls) == 1
     assert read(f"{opener}<f><a>1</a></f>").tool_calls == ()
+
+
+@pytest.mark.parametrize("format", ["forge_xml", "autobyteus_xml"])
+def test_tags_count_in_any_case_where_a_format_reads_them_so(format: str) -> None:
+    text = toolwire.render_calls([toolwire.ToolCall("f", {"a": 1})], format=format, tools=TOOLS)
+    upper = re.sub(r"</?\w+", lambda tag: tag[0].upper() if tag[0] not in ("<a", "</a") else tag[0], text)
+    assert upper != text
+    (call,) = read(f"So:\n{upper}").tool_calls
+    assert (call.format, call.arguments) == (format, {"a": 1})

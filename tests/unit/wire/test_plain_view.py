@@ -84,6 +84,8 @@ def test_a_call_of_each_format_is_reported_if_its_markup_is_escaped(format: str)
         "So ｛＂name＂： ＂search＂， ＂arguments＂： ｛＂query＂： ＂tea＂｝｝",
         "So search（query＝“tea”）",
         "So Ｓｅａｒｃｈ（query=“tea”）",
+        "So search(query=‘tea’)",
+        r"So:\nname: search\narguments:\n  query: tea\n",
         'So search(query\u200b="tea")',
         '{\\"name\\": \\"search\\", \\"arguments\\": {\\"query\\": \\"tea\\"}}',
         "<Function=search>\n<Parameter=query>\ntea\n</Parameter>\n</Function>",

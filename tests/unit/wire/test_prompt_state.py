@@ -21,6 +21,7 @@ TURN = "<|im_end|>\n<|im_start|>assistant\n"
         ("<|im_start|>user\nHi" + TURN, False),
         ("<|im_start|>user\nWrite it between <think> tags" + TURN, False),
         ("<|im_start|>assistant\n<think>a</think>b" + TURN + "<think>", True),
+        ("<think>", True),
         ("", False),
     ],
 )
@@ -46,6 +47,8 @@ def test_only_the_end_is_looked_at() -> None:
     assert not prompt_opens_reasoning("<think>" + "a" * 70_000, format="hermes")
 
 
-def test_a_wrong_format_is_refused() -> None:
+def test_wrong_arguments_are_refused() -> None:
+    with pytest.raises(TypeError, match="prompt must be text"):
+        prompt_opens_reasoning(b"<think>")  # type: ignore[arg-type]
     with pytest.raises(UnknownFormat):
         prompt_opens_reasoning("a", format="hermez")
