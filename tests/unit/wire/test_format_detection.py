@@ -126,3 +126,13 @@ def test_tags_count_in_any_case_where_a_format_reads_them_so(format: str) -> Non
     assert upper != text
     (call,) = read(f"So:\n{upper}").tool_calls
     assert (call.format, call.arguments) == (format, {"a": 1})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["<|START_RESPONSE|>", "<|START_TEXT|>", "<|channel|>final<|message|>", "<|open|>response<|sep|>"],
+)
+@pytest.mark.parametrize("call", ["[f(a=1)]", '{"name": "f", "arguments": {"a": 1}}'])
+def test_a_call_without_markers_is_part_of_an_answer_that_has_begun(call: str, answer: str) -> None:
+    response = read(f"{answer}{call}")
+    assert (response.tool_calls, response.content) == ((), call)

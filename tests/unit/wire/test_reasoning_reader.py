@@ -28,6 +28,13 @@ def test_everything_behind_the_reasoning_is_content_as_it_was_written(size: int,
     assert content == text.removeprefix("<think>Hm.</think>")
 
 
+@pytest.mark.parametrize("size", [1, 1000])
+def test_a_call_that_begins_the_text_is_left_whole(size: int) -> None:
+    parser = StreamParser(format="qwen3_coder", only="reasoning", reasoning_started=True)
+    events = [event for at in range(0, len(CALL), size) for event in parser.feed(CALL[at : at + size])]
+    assert "".join(event.text for event in [*events, *parser.finish()] if isinstance(event, ContentDelta)) == CALL
+
+
 def test_text_without_a_call_is_not_repeated_at_the_end() -> None:
     for text in ("<think>Hm.</think>", "<think>Hm. <tool_call>", "Hello <tool_cal", "Hello"):
         response = parse(text, format="qwen3_coder", only="reasoning")
@@ -36,7 +43,9 @@ def test_text_without_a_call_is_not_repeated_at_the_end() -> None:
 
 def test_text_that_was_read_is_not_kept() -> None:
     parser = StreamParser(format="qwen3_coder", only="reasoning")
-    for piece in ["<think>", *["word " * 10] * 50, "<tool_ca"]:
+    pieces = ["<think>", *["word " * 10] * 50, "<tool_ca"]
+    for piece in pieces:
         parser.feed(piece)
     reader = parser._reader
+    assert 0 < reader.scanned <= 2 * len("".join(pieces))
     assert reader.held == len("<tool_ca") and len(reader._unread) <= 2  # type: ignore[union-attr]

@@ -243,3 +243,9 @@ def test_negations_and_code_elsewhere_say_nothing_about_a_call(template: str) ->
 def test_a_list_behind_a_colon_belongs_to_the_sentence_before_it() -> None:
     assert _sign("Das werde ich nicht tun:\n\n{}") == "nicht"
     assert _sign("Das werde ich nicht tun\n\n{}") == ""
+
+
+def test_a_negation_far_before_a_call_says_nothing_about_it() -> None:
+    for words, is_about in ((120, True), (150, False)):
+        text = f"Ich will nicht {'so ' * words}"
+        assert bool(explanation_near(f"{text}f()", len(text), len(text) + 3)) is is_about
