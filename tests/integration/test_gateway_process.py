@@ -106,9 +106,9 @@ class Process:
 
 
 @asynccontextmanager
-async def served(file: Path, **environment: str) -> AsyncIterator[Process]:
+async def served(file: Path, *options: str, **environment: str) -> AsyncIterator[Process]:
     started = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "toolwire", "serve", "--config", str(file)),
+        *(sys.executable, "-m", "toolwire", "serve", "--config", str(file), *options),
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, "TOOLWIRE_STATE": str(file.parent), **environment},
     )
@@ -204,6 +204,20 @@ def test_a_changed_file_is_used_from_the_next_request_on(tmp_path: Path) -> None
                     assert b"message_stop" in await stream.readuntil(b"message_stop")
                 for open_writer in (writer, other_writer, third_writer):
                     open_writer.close()
+
+    within_time(work)
+
+
+def test_the_address_of_the_command_line_takes_the_place_of_the_file_s(tmp_path: Path) -> None:
+    async def work() -> None:
+        file = tmp_path / "g.toml"
+        async with backend() as behind:
+            write(file, behind, gateway='host = "0.0.0.0"\nport = 1')
+            options = ("--host", "127.0.0.1", "--port", str(port := free_port()))
+            async with served(file, *options) as process:
+                assert process.port == port
+                write(file, behind, gateway='host = "0.0.0.0"\nport = 2\ngrace = 5')
+                assert ": grace of [gateway] count after a restart" in await process.line("restart")
 
     within_time(work)
 

@@ -46,7 +46,7 @@ def test_a_unix_socket(tmp_path: Path) -> None:
         process.wait(30)
 
 
-@pytest.mark.parametrize("options", [("--socket", "a"), ("--sidecar", "--model", "m")])
+@pytest.mark.parametrize("options", [("--socket", "a"), ("--sidecar", "--model", "m"), ("--sidecar", "--port", "1")])
 def test_options_that_do_not_belong_together(options: tuple[str, ...]) -> None:
     done = subprocess.run([*SIDECAR[:-1], *options], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2 and "sidecar" in done.stderr

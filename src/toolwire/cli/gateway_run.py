@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 from contextlib import AsyncExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -37,21 +37,41 @@ INSPECTOR_KEY = "TOOLWIRE_INSPECTOR_KEY"
 _PROFILE = "model"
 
 
-def serve_file(path: Path, inspect: bool | None = None) -> None:
+@dataclass(frozen=True, slots=True)
+class ListenAddress:
+    """The address that the command line names; what is None is the file's, or the default.
+
+    Attributes:
+        host: the host.
+        port: the port.
+    """
+
+    host: str | None = None
+    port: int | None = None
+
+    def put_into(self, configuration: Configuration) -> Configuration:
+        """Return a configuration in which it takes the place of the file's."""
+        named = {"host": self.host, "port": self.port}
+        changes = {name: value for name, value in named.items() if value is not None}
+        return configuration.model_copy(update={"gateway": configuration.gateway.model_copy(update=changes)})
+
+
+def serve_file(path: Path, address: ListenAddress, inspect: bool | None = None) -> None:
     """Serve the models of a file.
 
     Args:
         path: the file.
+        address: where to listen.
         inspect: whether there is an inspector; None if the file says so.
 
     Raises:
         ConfigurationError: the file cannot be used, or the server cannot listen.
         ProviderError: a model on this machine cannot be loaded.
     """
-    _run(load_configuration(path), inspect, path)
+    _run(load_configuration(path), address, inspect, path)
 
 
-def serve_backend(options: BackendOptions, host: str, port: int, inspect: bool | None = None) -> None:
+def serve_backend(options: BackendOptions, address: ListenAddress, inspect: bool | None = None) -> None:
     """Serve one backend, or without options a model on this machine; see `serve_file` for the errors."""
     is_remote = bool(options.backend or options.api)
     name = options.model or (ANY_MODEL if is_remote else DEFAULT_MODEL)
@@ -64,8 +84,7 @@ def serve_backend(options: BackendOptions, host: str, port: int, inspect: bool |
     )
     # Clients ask for several models, and all of them are this one.
     models = {name: GatewayModelTable(profile=_PROFILE) for name in dict.fromkeys((name, ANY_MODEL))}
-    table = GatewayTable(host=host, port=port, models=models)
-    _run(Configuration(profiles={_PROFILE: profile}, gateway=table), inspect)
+    _run(Configuration(profiles={_PROFILE: profile}, gateway=GatewayTable(models=models)), address, inspect)
 
 
 def store_url(table: GatewayTable) -> str:
@@ -73,14 +92,16 @@ def store_url(table: GatewayTable) -> str:
     return os.environ.get(STORE, "").strip() or table.store
 
 
-def _run(configuration: Configuration, inspect: bool | None, path: Path | None = None) -> None:
+def _run(configuration: Configuration, address: ListenAddress, inspect: bool | None, path: Path | None = None) -> None:
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        ended_by = runner.run(_serve(configuration, inspect, path))
+        ended_by = runner.run(_serve(address.put_into(configuration), address, inspect, path))
     if ended_by is not None:  # who started this process sees what ended it
         signal.raise_signal(ended_by)
 
 
-async def _serve(configuration: Configuration, inspect: bool | None, path: Path | None) -> signal.Signals | None:
+async def _serve(
+    configuration: Configuration, address: ListenAddress, inspect: bool | None, path: Path | None
+) -> signal.Signals | None:
     table = configuration.gateway
     keys = tuple(key.strip() for key in os.environ.get(KEYS, "").split(",") if key.strip())
     inspector = inspector_options(table, inspect)
@@ -118,7 +139,7 @@ async def _serve(configuration: Configuration, inspect: bool | None, path: Path 
         served = await load_models(configuration, models, tools)
         async with AsyncExitStack() as stack:
             if path is not None:
-                load = partial(_load_again, path, configuration, models, tools)
+                load = partial(_load_again, path, address, configuration, models, tools)
                 watching = asyncio.create_task(reload_models(path, served, load, _report))
                 stack.callback(watching.cancel)
             # Full collections pause all streams: they need not look at the objects of modules.
@@ -127,10 +148,10 @@ async def _serve(configuration: Configuration, inspect: bool | None, path: Path 
 
 
 async def _load_again(
-    path: Path, configuration: Configuration, models: Models, tools: GatewayTools | None
+    path: Path, address: ListenAddress, configuration: Configuration, models: Models, tools: GatewayTools | None
 ) -> ModelTable:
     """Return the models of a file that has changed, and say what else of the gateway's table would need a restart."""
-    changed = load_configuration(path)
+    changed = address.put_into(load_configuration(path))
     fields = GatewayTable.model_fields.keys() - {"models"}
     before, after = configuration.gateway, changed.gateway
     if names := [name for name in sorted(fields) if getattr(before, name) != getattr(after, name)]:

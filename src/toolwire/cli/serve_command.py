@@ -52,8 +52,13 @@ class BackendOptions:
 def serve(
     options: BackendOptions,
     config: Annotated[Path | None, typer.Option(help="TOML file with the tables gateway and profiles.")] = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = PORT,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on, in place of the file's. Default: 127.0.0.1.")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help=f"Port, in place of the file's; 0 for any that is free. Default: {PORT}."),
+    ] = None,
     inspect: Annotated[
         bool | None, typer.Option("--inspect/--no-inspect", help="Show each request on a page, at /inspector.")
     ] = None,
@@ -70,15 +75,17 @@ def serve(
     if sidecar:
         if config is not None or options != BackendOptions():
             raise CliError("--sidecar asks no model: leave out the options that name one")
+        if host is not None or port is not None or inspect is not None:
+            raise CliError("--sidecar listens on standard input or on --socket: leave out --host, --port and --inspect")
         from toolwire.cli.sidecar import serve_lines, serve_socket
 
         return serve_lines() if socket is None else serve_socket(socket)
     if config is not None and options != BackendOptions():
         raise CliError("--config names the models: leave out --backend, --api, --model, --key-env and --format")
     with needs_extra("toolwire serve", "gateway"):
-        from toolwire.cli.gateway_run import serve_backend, serve_file
+        from toolwire.cli.gateway_run import ListenAddress, serve_backend, serve_file
 
     if config is not None:
-        serve_file(config, inspect)
+        serve_file(config, ListenAddress(host, port), inspect)
     else:
-        serve_backend(options, host, port, inspect)
+        serve_backend(options, ListenAddress(host, port), inspect)
