@@ -168,3 +168,12 @@ def test_half_of_a_surrogate_pair_is_in_no_call_without_members(format: str, tex
     for level in ("whole_message", "embedded"):
         response = toolwire.parse(text, format=format, tools=[LOOK_UP], fallback=level)
         assert response.tool_calls == ()
+
+
+@pytest.mark.parametrize("format", ["llama3_json", "bare_json", "auto"])
+def test_repairs_of_arguments_are_named_and_can_be_forbidden(format: str) -> None:
+    tools = [{"name": "f", "parameters": {"type": "object", "properties": {"s": {"type": "string"}}}}]
+    text = '{"name": "f", "parameters": {"s": "a\nb",}}'
+    (call,) = toolwire.parse(text, format=format, tools=tools).tool_calls
+    assert (call.arguments, call.repairs) == ({"s": "a\nb"}, ("raw_control", "trailing_comma"))
+    assert toolwire.parse(text, format=format, tools=tools, repair="none").tool_calls == ()
