@@ -23,7 +23,7 @@ from toolwire.gateway.aiohttp_transport import AiohttpTransport
 from toolwire.gateway.gateway_tools import GatewayTools
 from toolwire.gateway.model_loading import ANY_MODEL, load_models
 from toolwire.gateway.model_table import ModelTable
-from toolwire.gateway.reloading import reload_models
+from toolwire.gateway.reloading import WatchedFile, reload_models
 from toolwire.gateway.serving import ServerOptions, new_event_loop, opened_spans, serve
 from toolwire.gateway.state_store import IN_MEMORY, opened_store
 from toolwire.gateway.tool_opening import opened_tools
@@ -68,7 +68,8 @@ def serve_file(path: Path, address: ListenAddress, inspect: bool | None = None) 
         ConfigurationError: the file cannot be used, or the server cannot listen.
         ProviderError: a model on this machine cannot be loaded.
     """
-    _run(load_configuration(path), address, inspect, path)
+    file = WatchedFile(path)
+    _run(load_configuration(path), address, inspect, file)
 
 
 def serve_backend(options: BackendOptions, address: ListenAddress, inspect: bool | None = None) -> None:
@@ -92,15 +93,17 @@ def store_url(table: GatewayTable) -> str:
     return os.environ.get(STORE, "").strip() or table.store
 
 
-def _run(configuration: Configuration, address: ListenAddress, inspect: bool | None, path: Path | None = None) -> None:
+def _run(
+    configuration: Configuration, address: ListenAddress, inspect: bool | None, file: WatchedFile | None = None
+) -> None:
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        ended_by = runner.run(_serve(address.put_into(configuration), address, inspect, path))
+        ended_by = runner.run(_serve(address.put_into(configuration), address, inspect, file))
     if ended_by is not None:  # who started this process sees what ended it
         signal.raise_signal(ended_by)
 
 
 async def _serve(
-    configuration: Configuration, address: ListenAddress, inspect: bool | None, path: Path | None
+    configuration: Configuration, address: ListenAddress, inspect: bool | None, file: WatchedFile | None
 ) -> signal.Signals | None:
     table = configuration.gateway
     keys = tuple(key.strip() for key in os.environ.get(KEYS, "").split(",") if key.strip())
@@ -134,13 +137,13 @@ async def _serve(
         AiohttpTransport() as transport,
         Models(load=load_local, transport=transport) as models,
         opened_store(url) as store,
-        opened_tools(configuration, path) as tools,
+        opened_tools(configuration, None if file is None else file.path) as tools,
     ):
         served = await load_models(configuration, models, tools)
         async with AsyncExitStack() as stack:
-            if path is not None:
-                load = partial(_load_again, path, address, configuration, models, tools)
-                watching = asyncio.create_task(reload_models(path, served, load, _report))
+            if file is not None:
+                load = partial(_load_again, file.path, address, configuration, models, tools)
+                watching = asyncio.create_task(reload_models(file, served, load, _report))
                 stack.callback(watching.cancel)
             # Full collections pause all streams: they need not look at the objects of modules.
             gc.freeze()
