@@ -98,11 +98,13 @@ class Process:
     async def line(self, text: str) -> str:
         """Return the next line with this text."""
         assert self.process.stderr is not None
+        before = ""
         while True:
             data = await self.process.stderr.readline()
-            assert data, f"the process ended without saying {text!r}"
+            assert data, f"the process ended without saying {text!r}; it said {before}"
             if text in (line := data.decode()):
                 return line
+            before += line
 
 
 @asynccontextmanager
@@ -218,6 +220,25 @@ def test_the_address_of_the_command_line_takes_the_place_of_the_file_s(tmp_path:
                 assert process.port == port
                 write(file, behind, gateway='host = "0.0.0.0"\nport = 2\ngrace = 5')
                 assert ": grace of [gateway] count after a restart" in await process.line("restart")
+
+    within_time(work)
+
+
+def test_what_only_the_opening_of_the_models_finds_names_the_file_too(tmp_path: Path) -> None:
+    async def work() -> None:
+        file = tmp_path / "g.toml"
+        async with backend() as behind:
+            write(file, behind, gateway='port = 0\n[gateway.tools]\nbuiltin = ["reed_file"]\nroot = "."')
+            with pytest.raises(AssertionError, match="ended without saying 'serving at'") as ended:
+                async with served(file):
+                    pass
+            assert f"{file}: gateway.tools.builtin: there is no tool 'reed_file'" in str(ended.value)
+
+            write(file, behind)
+            async with served(file) as process:
+                write(file, behind, gateway='port = 0\n[gateway.models.m]\nprofile = "m"\ntools = true')
+                line = await process.line("is not valid: the one before is used")
+                assert f": {file}: gateway.models.m: tools: there are none" in line
 
     within_time(work)
 

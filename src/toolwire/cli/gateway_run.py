@@ -6,7 +6,8 @@ import asyncio
 import gc
 import os
 import signal
-from contextlib import AsyncExitStack
+from collections.abc import Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -137,17 +138,30 @@ async def _serve(
         AiohttpTransport() as transport,
         Models(load=load_local, transport=transport) as models,
         opened_store(url) as store,
-        opened_tools(configuration, None if file is None else file.path) as tools,
+        AsyncExitStack() as stack,
     ):
-        served = await load_models(configuration, models, tools)
-        async with AsyncExitStack() as stack:
-            if file is not None:
-                load = partial(_load_again, file.path, address, configuration, models, tools)
-                watching = asyncio.create_task(reload_models(file, served, load, _report))
-                stack.callback(watching.cancel)
-            # Full collections pause all streams: they need not look at the objects of modules.
-            gc.freeze()
-            return await serve(served, options, store=store, spans=spans, ready=ready)
+        path = None if file is None else file.path
+        with _errors_naming(path):
+            tools = await stack.enter_async_context(opened_tools(configuration, path))
+            served = await load_models(configuration, models, tools)
+        if file is not None:
+            load = partial(_load_again, file.path, address, configuration, models, tools)
+            watching = asyncio.create_task(reload_models(file, served, load, _report))
+            stack.callback(watching.cancel)
+        # Full collections pause all streams: they need not look at the objects of modules.
+        gc.freeze()
+        return await serve(served, options, store=store, spans=spans, ready=ready)
+
+
+@contextmanager
+def _errors_naming(path: Path | None) -> Iterator[None]:
+    """Let errors of a configuration begin with its file, if there is one."""
+    try:
+        yield
+    except ConfigurationError as error:
+        if path is None or str(error).startswith(str(path)):
+            raise
+        raise ConfigurationError(f"{path}: {error}") from error
 
 
 async def _load_again(
@@ -159,7 +173,8 @@ async def _load_again(
     before, after = configuration.gateway, changed.gateway
     if names := [name for name in sorted(fields) if getattr(before, name) != getattr(after, name)]:
         _report(f"{path}: {', '.join(names)} of [gateway] count after a restart")
-    return await load_models(changed, models, tools)
+    with _errors_naming(path):
+        return await load_models(changed, models, tools)
 
 
 def _report(message: str) -> None:
