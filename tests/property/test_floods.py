@@ -43,14 +43,14 @@ def test_work_and_held_text_stay_bounded_in_floods(name: str) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        pytest.param("[" * 100_000, id="brackets"),
-        pytest.param("[" * 50_000 + "]" * 50_000, id="closed-brackets"),
-        pytest.param('{"a":' * 10_000, id="objects"),
+        pytest.param("[" * 20_000, id="brackets"),
+        pytest.param("[" * 10_000 + "]" * 10_000, id="closed-brackets"),
+        pytest.param('{"a":' * 2_500, id="objects"),
         pytest.param("9" * 10_000, id="digits"),
         pytest.param("-" + "9" * 10_000 + "e1", id="huge-float"),
         pytest.param("1" + "0" * 400 + ".0", id="float-out-of-range"),
-        pytest.param("<a>" * 30_000, id="elements"),
-        pytest.param("(" * 100_000, id="parentheses"),
+        pytest.param("<a>" * 8_000, id="elements"),
+        pytest.param("(" * 20_000, id="parentheses"),
     ],
 )
 def test_values_beyond_the_limits_give_problems(name: str, value: str) -> None:

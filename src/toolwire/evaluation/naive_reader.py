@@ -69,12 +69,17 @@ def _between(text: str, opener: str, closer: str) -> Iterator[str]:
 def _elements(text: str) -> Iterator[str]:
     """Yield each part from an opening tag to the next closing tag of its name."""
     position = 0
+    open_to_the_end: set[str] = set()
     while tag := _TAG.search(text, position):
         position = tag.end()
         closer = f"</{tag[1]}>"
+        if closer in open_to_the_end:
+            continue
         if (end := text.find(closer, position)) >= 0:
             position = end + len(closer)
             yield text[tag.start() : position]
+        else:
+            open_to_the_end.add(closer)
 
 
 def _is_xml(segment: str, opener: str, closer: str) -> bool:
