@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,21 +15,15 @@ from toolwire._surface import needs_extra
 from toolwire.cli.busy_sign import BUSY
 from toolwire.cli.check_report import counts_of, result_row, show_results, write_junit, write_report
 from toolwire.cli.console import CliError, emit
+from toolwire.cli.open_endpoint import OpenEndpoint, listed, open_endpoint
 from toolwire.cli.option_groups import takes_options
 from toolwire.client.endpoints import ENDPOINTS, Endpoint
 from toolwire.config.tables import ModelProfile, load_configuration
-from toolwire.errors import ConfigurationError, ProviderError
 from toolwire.probes.all_probes import PROBES
 from toolwire.probes.probe import Probe, ProbeResult, run_probes
 from toolwire.probes.probed_model import MAX_TOKENS, ProbedModel
 from toolwire.providers.api_registry import get_api
 from toolwire.text.suggest import closest, did_you_mean
-
-if TYPE_CHECKING:
-    from toolwire.client.client import Client
-    from toolwire.client.exchange import Transport
-    from toolwire.client.transport import HttpTransport
-    from toolwire.providers.base import ProviderApi
 
 EXAMPLES = """Examples:
 
@@ -43,12 +37,13 @@ toolwire check https://api.example.com/v1 --model kimi-k2 --key-env EXAMPLE_KEY 
 
 toolwire check fast --only calls --only streamed-usage --json
 
+toolwire check vendor --compare maker --config toolwire.toml --report vendor.json
+
 The requests go to the real endpoint and use about 60,000 tokens, with --smoke about 4,000. The key is read from the
 environment, and is never shown. A probe that cannot separate the server from the model says "not shown" and why.
 
-Exit status: 0 no probe failed, 1 a probe failed, 2 wrong usage, no key is set, or no API is at the address."""
-
-_WRONG_KEY = "wrong-key-of-toolwire-check"
+Exit status: 0 no probe failed, 1 a probe failed or a comparison is under --fail-under, 2 wrong usage, no key is set, or
+no API is at the address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +66,22 @@ class CheckOptions:
     tries: Annotated[
         int, typer.Option(min=1, help="Maximum number of times that a rule is examined while it is not shown.")
     ] = 2
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REFERENCE",
+            help="In place of probes, send the same requests to the endpoint and to this one, another profile or URL "
+            "with the same model.",
+        ),
+    ] = None
+    requests: Annotated[
+        str | None,
+        typer.Option(help="The requests of --compare: a file of JSON lines with bodies of Chat Completions."),
+    ] = None
+    fail_under: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Exit with status 1 if a measure of --compare is below this share."),
+    ] = None
     max_tokens: Annotated[
         int, typer.Option(min=16, help="Maximum length of most answers, in tokens; reasoning counts too.")
     ] = MAX_TOKENS
@@ -90,6 +101,16 @@ def check(
 ) -> None:
     """Ask a model's endpoint small questions, and say which rules of its API it breaks."""
     profile = _checked_profile(target, options)
+    if options.compare is not None:
+        from toolwire.cli.compare_vendors import compare_endpoints  # here, because only it needs the extra
+
+        reference = _checked_profile(options.compare, _for_reference(options))
+        if not compare_endpoints(reference, profile, options):
+            raise typer.Exit(1)
+        return
+    for name in ("requests", "fail_under"):
+        if getattr(options, name) is not None:
+            raise CliError(f"--{name.replace('_', '-')} belongs to --compare")
     with needs_extra("A check"):
         probes = _chosen(options.only or [], smoke=options.smoke)
         results = asyncio.run(_run(open_endpoint(profile), probes, options))
@@ -124,6 +145,19 @@ def _checked_profile(target: str | None, options: CheckOptions) -> ModelProfile:
     return ModelProfile(provider=options.api or "", model=options.model or "", url=url or "", key_env=options.key_env)
 
 
+def _for_reference(options: CheckOptions) -> CheckOptions:
+    """Return the options with which the reference of a comparison is opened: a URL keeps those of the endpoint.
+
+    Raises:
+        CliError: an option of probes is given.
+    """
+    for name, value in (("smoke", options.smoke), ("only", options.only), ("junit", options.junit)):
+        if value:
+            raise CliError(f"--{name} belongs to the probes, which --compare does not run")
+    is_url = _is_url(options.compare or "")
+    return replace(options, base_url=None) if is_url else replace(options, base_url=None, api=None, model=None)
+
+
 def _is_url(target: str) -> bool:
     return target.startswith(("http://", "https://"))
 
@@ -137,16 +171,12 @@ def _chosen(only: list[str], *, smoke: bool) -> list[Probe]:
     names = [*dict.fromkeys(probe.theme for probe in PROBES), *(probe.id for probe in PROBES)]
     for name in only:
         if name not in names:
-            raise CliError(f"there is no probe {name!r}{did_you_mean(closest(name, names)) or _listed(names)}")
+            raise CliError(f"there is no probe {name!r}{did_you_mean(closest(name, names)) or listed(names)}")
     return [
         probe
         for probe in PROBES
         if (not only or probe.id in only or probe.theme in only) and (probe.smoke or not smoke)
     ]
-
-
-def _listed(names: Iterable[str]) -> str:
-    return f"; there are {', '.join(names)}"
 
 
 def _profile(name: str, config: str) -> ModelProfile:
@@ -160,74 +190,9 @@ def _profile(name: str, config: str) -> ModelProfile:
     if name not in profiles:
         if may_be_address:
             raise CliError(f"{config} has no profile {name!r}; a URL begins with http:// or https://")
-        hint = did_you_mean(closest(name, profiles)) or (_listed(profiles) if profiles else "; it has no profiles")
+        hint = did_you_mean(closest(name, profiles)) or (listed(profiles) if profiles else "; it has no profiles")
         raise CliError(f"{config} has no profile {name!r}{hint}")
     return profiles[name]
-
-
-@dataclass(frozen=True, slots=True)
-class OpenEndpoint:
-    """An endpoint that is examined.
-
-    Attributes:
-        api: its API.
-        profile: its model.
-        transport: carries the requests.
-        connect: returns a client that sends its requests with a transport; with a wrong key if that is asked for.
-    """
-
-    api: ProviderApi
-    profile: ModelProfile
-    transport: HttpTransport
-    connect: Callable[[Transport, bool], Client]
-
-    async def with_model(self) -> OpenEndpoint:
-        """Return the endpoint with a model: the only one of the server, unless the profile names one.
-
-        Raises:
-            ConfigurationError: the server has several models, or none, or does not list them, or cannot be reached.
-        """
-        if self.profile.model:
-            return self
-        try:
-            models = await self.connect(self.transport, False).list_models()
-        except ProviderError as error:
-            if not error.status:
-                raise ConfigurationError(f"{error} (is the server running, and is this its address?)") from error
-            raise ConfigurationError(f"give --model: the server does not list its models: {error}") from error
-        if len(models) != 1:
-            raise ConfigurationError(f"give --model{_listed(models) if models else ': the server lists none'}")
-        return open_endpoint(self.profile.model_copy(update={"model": models[0]}), self.transport)
-
-
-def open_endpoint(profile: ModelProfile, transport: HttpTransport | None = None) -> OpenEndpoint:
-    """Return the endpoint of a profile; no request is sent yet.
-
-    Args:
-        profile: the profile of the model.
-        transport: carries the requests; None for a new one.
-
-    Raises:
-        ConfigurationError, UnknownApi: the profile names no endpoint.
-    """
-    from toolwire.agent.model_pool import api_of, local_name, open_client  # here, because agents are slow to import
-    from toolwire.client.transport import HttpTransport, Retry
-
-    if name := local_name(profile):
-        raise ConfigurationError(f"{name} runs in this process: there is no endpoint to check")
-    if not profile.model and not profile.url:
-        raise ConfigurationError("the profile names no model")
-    api = api_of(profile, profile.negotiator().negotiate(profile.provider, profile.model))
-    if transport is None:
-        retry = Retry() if profile.retry is None else Retry(**profile.retry.model_dump())
-        # An error of the server is an answer here, and not a reason to ask again.
-        transport = HttpTransport(retry=replace(retry, statuses=frozenset((429, 529))))
-
-    def connect(carrier: Transport, has_wrong_key: bool) -> Client:
-        key = _WRONG_KEY if has_wrong_key else None
-        return open_client(profile, api, text_format=None, transport=carrier, key=key)
-
-    return OpenEndpoint(api, profile, transport, connect)
 
 
 def _no_wrong_key(profile: ModelProfile, endpoint: Endpoint) -> str:

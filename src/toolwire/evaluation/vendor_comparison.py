@@ -55,7 +55,7 @@ class ComparedAnswers:
 
 @dataclass(frozen=True, slots=True)
 class TriggerSimilarity:
-    """Whether two endpoints call tools for the same requests; of the requests that both have answered.
+    """The requests for which two endpoints call tools, compared; only those that both have answered count.
 
     Attributes:
         both: the number of requests for which both called.
@@ -99,7 +99,7 @@ class VendorComparison:
 
     @property
     def similarity(self) -> TriggerSimilarity:
-        """Whether both endpoints called for the same requests."""
+        """The similarity of the requests for which the endpoints called."""
         pairs = [(pair.reference.is_called, pair.compared.is_called) for pair in self.answers]
         both, neither = pairs.count((True, True)), pairs.count((False, False))
         only_reference, only_compared = pairs.count((True, False)), pairs.count((False, True))

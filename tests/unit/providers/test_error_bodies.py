@@ -29,6 +29,8 @@ BODIES: list[tuple[dict[str, Any], str, int]] = [
     ({"message": "no route matched"}, "no route matched", 0),
     ({"Message": "user is not authorized"}, "user is not authorized", 0),
     ({"msg": "internal", "code": 500}, "internal", 500),
+    ({"error_message": "no quota"}, "no quota", 0),
+    ({"error_msg": "invalid key", "error_code": 110}, "invalid key", 0),
     ({"success": False, "result": None, "errors": [{"code": 10000, "message": "no permission"}]}, "no permission", 0),
     ({"type": "https://example.com/p", "title": "Forbidden", "status": 403, "detail": "no access"}, "no access", 403),
     ({"type": "error", "message": "overloaded now"}, "overloaded now", 0),

@@ -1,0 +1,102 @@
+"""`toolwire check --compare`: the same requests to two endpoints of one model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from toolwire._surface import needs_extra
+from toolwire.cli.busy_sign import BUSY
+from toolwire.cli.console import emit, say
+from toolwire.cli.open_endpoint import OpenEndpoint, open_endpoint
+from toolwire.cli.vendor_report import comparison_row, show_comparison, write_comparison
+from toolwire.config.tables import ModelProfile
+from toolwire.errors import ConfigurationError
+
+with needs_extra("A comparison", "eval"):
+    from toolwire.evaluation.compared_requests import ComparedRequest, own_requests, read_requests
+    from toolwire.evaluation.vendor_comparison import ComparedAnswers, VendorComparison, compare_vendors
+
+if TYPE_CHECKING:
+    from toolwire.cli.check_command import CheckOptions
+    from toolwire.client.client import Client
+    from toolwire.messages import ParsedResponse
+    from toolwire.providers.request import ChatRequest
+
+
+def compare_endpoints(reference: ModelProfile, compared: ModelProfile, options: CheckOptions) -> bool:
+    """Compare two endpoints, show the result, and return whether all measures reach `--fail-under`.
+
+    Raises:
+        ConfigurationError: the requests cannot be read, or an endpoint answered none of them.
+        OSError: the report cannot be written.
+    """
+    requests = own_requests()
+    if options.requests is not None:
+        requests, broken = read_requests(Path(options.requests))
+        for row in broken:
+            say(f"toolwire: {row.place}: {row.reason}; it is left out", "")
+    comparison = asyncio.run(_run(open_endpoint(reference), open_endpoint(compared), requests, options))
+    if options.fail_under is None:
+        return True
+    measures = (comparison.compared_accuracy.value, comparison.similarity.f1)
+    # A measure that no answer counts for is not one that is reached.
+    return all(measure is not None and measure >= options.fail_under for measure in measures)
+
+
+async def _run(
+    reference: OpenEndpoint, compared: OpenEndpoint, requests: Sequence[ComparedRequest], options: CheckOptions
+) -> VendorComparison:
+    answered = 0
+
+    def next_request(_: ComparedAnswers) -> None:
+        nonlocal answered
+        answered += 1
+        BUSY.update(f"{answered} of {len(requests)} requests")
+
+    try:
+        reference, compared = await reference.with_model(), await compared.with_model()
+        clients = [endpoint.connect(endpoint.transport, False) for endpoint in (reference, compared)]
+        ask = [partial(_ask, client, options.max_tokens) for client in clients]
+        with BUSY.waiting(f"0 of {len(requests)} requests"):
+            comparison = await compare_vendors(ask[0], ask[1], requests, each=next_request)
+    finally:
+        await reference.transport.close()
+        await compared.transport.close()
+
+    def hidden(text: str) -> str:
+        return clients[0].without_secrets(clients[1].without_secrets(text))
+
+    names = {"reference": _name(reference), "compared": _name(compared)}
+    _check_answered(comparison, names, hidden)
+    if options.json:
+        emit({"endpoints": names, **comparison_row(comparison)})
+    else:
+        show_comparison(comparison, names, hidden)
+    if options.report is not None:
+        write_comparison(options.report, names, comparison, hidden)
+    return comparison
+
+
+async def _ask(client: Client, max_tokens: int, chat: ChatRequest) -> ParsedResponse:
+    return await client.ask(chat if chat.max_tokens else replace(chat, max_tokens=max_tokens))
+
+
+def _name(endpoint: OpenEndpoint) -> str:
+    return f"{endpoint.profile.model} at {endpoint.profile.url or endpoint.api.name}"
+
+
+def _check_answered(comparison: VendorComparison, names: Mapping[str, str], hidden: Callable[[str], str]) -> None:
+    """Check that each endpoint has answered at least one request.
+
+    Raises:
+        ConfigurationError: one has not; its first error is the reason.
+    """
+    for column in ("reference", "compared"):
+        answers = [getattr(pair, column) for pair in comparison.answers]
+        if all(answer.is_called is None for answer in answers):
+            raise ConfigurationError(f"{names[column]} answered no request: {hidden(answers[0].error)}")

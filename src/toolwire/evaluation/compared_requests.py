@@ -1,0 +1,206 @@
+"""The requests that a comparison of two endpoints sends: a small set of its own, or a file of logged bodies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from toolwire.errors import ConfigurationError, DefinitionError
+from toolwire.evaluation.suite import BrokenRow
+from toolwire.messages import Message
+from toolwire.providers.api_registry import get_api
+from toolwire.providers.request import ChatRequest
+from toolwire.tools import ToolDefinition
+
+BODIES: Final = "openai_chat"
+"""The API whose requests the lines of a file are."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRequest:
+    """A request that both endpoints get.
+
+    Attributes:
+        id: its name in reports.
+        chat: the request.
+    """
+
+    id: str
+    chat: ChatRequest
+
+
+def read_requests(path: Path) -> tuple[list[ComparedRequest], list[BrokenRow]]:
+    """Return the requests in a file of JSON lines, each the body of a request of Chat Completions.
+
+    The model's name and `stream` of a body do not count. A line that is not a request with tools is reported and left
+    out.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or has no request.
+    """
+    requests, broken = list[ComparedRequest](), list[BrokenRow]()
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise ConfigurationError(f"{path}: {error.strerror or error}") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            chat = get_api(BODIES).decode_request(json.loads(line))
+            if not chat.tools:
+                raise ValueError("the request offers no tools")
+        except (ValueError, RecursionError, DefinitionError) as error:
+            broken.append(BrokenRow(f"{path}, line {number}", " ".join(str(error).split())[:300]))
+        else:
+            requests.append(ComparedRequest(f"line {number}", replace(chat, model="", stream=False)))
+    if not requests:
+        detail = f": {broken[0].place}: {broken[0].reason}" if broken else ""
+        raise ConfigurationError(f"{path} has no request{detail}")
+    return requests, broken
+
+
+def own_requests() -> list[ComparedRequest]:
+    """Return the set that is sent without a file: two thirds ask for something that an offered tool does."""
+    numbered = enumerate(_own_chats(), 1)
+    return [ComparedRequest(f"request {number}", chat) for number, chat in numbered]
+
+
+def _own_chats() -> Iterator[ChatRequest]:
+    for tools, texts in _SET:
+        for text in texts:
+            yield ChatRequest.of((Message("user", text),), {"tools": tools})
+
+
+def _tool(name: str, description: str, optional: Sequence[str] = (), **properties: Any) -> ToolDefinition:
+    required = [key for key in properties if key not in optional]
+    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+    return ToolDefinition(name, description, schema)
+
+
+_TEXT: Final = {"type": "string"}
+_DATE: Final = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$", "description": "Such as 2026-05-31."}
+_COUNT: Final = {"type": "integer", "minimum": 1, "maximum": 20}
+_TRAVEL: Final = (
+    _tool("get_weather", "Return the forecast for a city on a day.", city=_TEXT, date=_DATE),
+    _tool(
+        "find_trains",
+        "Return the trains between two stations on a day.",
+        ("travellers", "class"),
+        **{
+            "from": _TEXT,
+            "to": _TEXT,
+            "date": _DATE,
+            "travellers": _COUNT,
+            "class": {"type": "string", "enum": ["first", "second"]},
+        },
+    ),
+    _tool("convert_money", "Convert an amount of money.", amount={"type": "number"}, source=_TEXT, target=_TEXT),
+)
+_OFFICE: Final = (
+    _tool(
+        "create_event",
+        "Enter an event in the calendar.",
+        ("guests",),
+        title=_TEXT,
+        date=_DATE,
+        hour={"type": "integer", "minimum": 0, "maximum": 23},
+        guests={"type": "array", "items": {"type": "string", "format": "email"}},
+    ),
+    _tool(
+        "send_message",
+        "Send a message to a colleague.",
+        ("urgent",),
+        to=_TEXT,
+        text=_TEXT,
+        urgent={"type": "boolean"},
+    ),
+    _tool("search_files", "Search the files of the company.", ("limit",), query=_TEXT, limit=_COUNT),
+)
+_SHOP: Final = (
+    _tool(
+        "place_order",
+        "Order products.",
+        items={
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "properties": {"product": _TEXT, "count": _COUNT},
+                "required": ["product", "count"],
+                "additionalProperties": False,
+            },
+        },
+        address={
+            "type": "object",
+            "properties": {"street": _TEXT, "city": _TEXT, "postcode": _TEXT},
+            "required": ["street", "city"],
+            "additionalProperties": False,
+        },
+    ),
+    _tool("order_status", "Return where an order is.", order={"type": "string", "pattern": "^[A-Z]{2}-[0-9]{4}$"}),
+    _tool(
+        "open_return",
+        "Send an order back.",
+        ("comment",),
+        order=_TEXT,
+        reason={"type": "string", "enum": ["broken", "wrong product", "too late", "other"]},
+        comment={"anyOf": [_TEXT, {"type": "null"}]},
+    ),
+)
+_SET: Final[tuple[tuple[tuple[ToolDefinition, ...], tuple[str, ...]], ...]] = (
+    (
+        _TRAVEL,
+        (
+            "What will the weather be like in Oslo on 3 March 2027?",
+            "Will it rain in Lisbon and in Porto on 2027-03-04? Look both up.",
+            "Show me trains from Lyon to Marseille on 12 June 2027 for four people in first class.",
+            "I want to go from Zürich to Milano on 2027-07-01 by train. Which ones are there?",
+            "How much is 250.50 US dollars in euros?",
+            "Wie wird das Wetter in München am 2027-01-15?",
+            "京都の2027年4月2日の天気を調べてください。",
+            "Trains from King's Cross to York on 2027-02-28, second class, please.",
+            "Convert 1,000,000 yen to Swiss francs.",
+            "Why is the sky blue?",
+            "Which of your tools needs a date? Do not call any.",
+            "Thank you, that was all.",
+        ),
+    ),
+    (
+        _OFFICE,
+        (
+            "Put a meeting called Budget 2028 in my calendar for 2027-09-14 at 3 pm.",
+            "Invite ana@example.org and bo@example.org to lunch on 2 May 2027 at noon.",
+            "Tell Priya that the build is green again.",
+            'Send Tom this message, and mark it as urgent: He said "stop", then left.\nCall me.',
+            "Find the five best files about the parental leave policy.",
+            "Search our files for C:\\reports\\2026 and for résumé templates.",
+            "Écris à Chloé que je serai en retard de dix minutes.",
+            "Enter the dentist, 2027-11-03, 8 in the morning.",
+            "What is a good title for a talk about gardening?",
+            "Write a poem of four lines about Mondays.",
+            "How many hours are there in three days?",
+            "Is it polite to send an urgent message at night? Just your opinion.",
+        ),
+    ),
+    (
+        _SHOP,
+        (
+            "Order two kettles and one toaster for 5 High Street, Leeds, LS1 4AP.",
+            "I need 12 candles sent to 8 rue des Lilas in Nantes.",
+            "Where is my order AB-1234?",
+            "Check the orders QX-0001 and QX-0002 for me.",
+            "Order KL-7788 arrived broken. Send it back.",
+            "Please return MN-4321, it came a week too late, and I no longer want it.",
+            "¿Dónde está mi pedido ZZ-9090?",
+            "One umbrella to Via Roma 1, Torino, and no other things.",
+            "What do you think of umbrellas?",
+            "My order has not arrived.",
+            "Which reasons may a return have?",
+            "Say hello in three languages.",
+        ),
+    ),
+)

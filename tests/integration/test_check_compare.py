@@ -1,0 +1,128 @@
+"""`toolwire check --compare` with two servers on loopback: a reference, and a vendor that makes mistakes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.servers import Answer, Asked, serving
+
+from toolwire.cli import run
+
+PARAMETERS = {"type": "object", "properties": {"days": {"type": "integer"}}, "required": ["days"]}
+TOOL = {"type": "function", "function": {"name": "wait", "parameters": PARAMETERS}}
+TEXTS = ["call"] * 4 + ["call, broken", "call, silent", "call, refused", "words"]
+KEY = "secret-key-of-the-test"
+
+
+@contextmanager
+def vendor(*mistakes: str) -> Iterator[str]:
+    """Serve a model that calls if the text says so; a mistake in the text happens if this vendor makes it."""
+
+    def answer(asked: Asked) -> Answer:
+        if asked.method == "GET":
+            return Answer(json.dumps({"data": [{"id": "kimi"}]}).encode())
+        text = json.loads(asked.body)["messages"][-1]["content"]
+        mistake = next((mistake for mistake in mistakes if mistake in text), "")
+        if mistake == "refused":
+            return Answer(json.dumps({"error": {"message": f"no quota for {KEY}"}}).encode(), status=400)
+        message: dict[str, Any] = {"role": "assistant", "content": "words"}
+        calls = text.startswith("call") and mistake != "silent"
+        if calls:
+            arguments = json.dumps({"days": "one" if mistake == "broken" else 1})
+            function = {"name": "wait", "arguments": arguments}
+            message = {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": "c", "type": "function", "function": function}],
+            }
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
+        return Answer(json.dumps({"id": "a", "object": "chat.completion", "choices": [choice]}).encode())
+
+    with serving(answer, get=True) as url:
+        yield url
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TEST_KEY", KEY)
+    bodies = [{"model": "x", "messages": [{"role": "user", "content": text}], "tools": [TOOL]} for text in TEXTS]
+    (tmp_path / "requests.jsonl").write_text("\n".join(map(json.dumps, bodies)))
+    return tmp_path
+
+
+def profiles(folder: Path, maker: str, other: str) -> None:
+    lines = [
+        f'[profiles.{name}]\nprovider = "openai_compatible"\nmodel = "kimi"\nurl = "{url}/v1"\nkey_env = "TEST_KEY"'
+        for name, url in (("maker", maker), ("vendor", other))
+    ]
+    (folder / "toolwire.toml").write_text("\n".join(lines) + "\n")
+
+
+def test_a_vendor_is_compared_with_the_maker(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with vendor() as maker, vendor("broken", "silent", "refused") as other:
+        profiles(folder, maker, other)
+        arguments = ["check", "vendor", "--compare", "maker", "--requests", "requests.jsonl"]
+        assert run([*arguments, "--json", "--report", "report.json"]) == 0
+        result = json.loads(capsys.readouterr().out)
+        assert run(arguments) == 0
+        table = capsys.readouterr().out
+        assert run([*arguments, "--fail-under", "0.95"]) == 1
+        assert run([*arguments, "--fail-under", "0.5"]) == 0
+    assert result["requests"] == 8
+    assert result["errors"] == {"reference": 0, "compared": 1}
+    assert (result["schema_accuracy"]["compared"]["count"], result["schema_accuracy"]["compared"]["total"]) == (4, 5)
+    similarity = result["trigger_similarity"]
+    assert (similarity["both"], similarity["only_reference"], similarity["only_compared"]) == (5, 1, 0)
+    assert similarity["f1"] == pytest.approx(10 / 11)
+    assert "F1 91 %" in table and "80 %, 4 of 5" in table
+    assert "line 5: wait: " in table and "line 7: " in table
+    report = (folder / "report.json").read_text()
+    assert len(json.loads(report)["answers"]) == 8
+    assert KEY not in report + table + json.dumps(result)
+
+
+def test_equal_vendors_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with vendor() as maker:
+        # Without --requests, its own set is sent; this model answers all of that in words.
+        assert (
+            run(
+                [
+                    "check",
+                    f"{maker}/v1",
+                    "--compare",
+                    f"{maker}/v1",
+                    "--requests",
+                    "requests.jsonl",
+                    "--fail-under",
+                    "1",
+                ]
+            )
+            == 0
+        )
+        assert run(["check", f"{maker}/v1", "--compare", f"{maker}/v1", "--fail-under", "1"]) == 1
+    assert "no endpoint called" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--fail-under", "0.5"], "--fail-under belongs to --compare"),
+        (["--requests", "requests.jsonl"], "--requests belongs to --compare"),
+        (["--compare", "maker", "--smoke"], "--smoke belongs to the probes"),
+        (["--compare", "maker", "--junit", "x.xml"], "--junit belongs to the probes"),
+        (["--compare", "makr"], "has no profile 'makr'; did you mean maker?"),
+        (["--compare", "maker", "--requests", "none.jsonl"], "none.jsonl: No such file"),
+        (["--compare", "maker", "--requests", "requests.jsonl"], "kimi at http://127.0.0.1:1/v1 answered no request"),
+    ],
+)
+def test_wrong_usage(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    with vendor() as maker:
+        profiles(folder, maker, "http://127.0.0.1:1")
+        assert run(["check", "vendor", *arguments]) == 2
+    assert message in capsys.readouterr().err
