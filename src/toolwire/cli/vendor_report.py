@@ -80,6 +80,7 @@ def write_comparison(
     Raises:
         OSError: the file cannot be written.
     """
+    # Answers quote servers, which may quote a key.
     report = {
         "endpoints": dict(names),
         **comparison_row(comparison),

@@ -41,6 +41,7 @@ from toolwire.providers.inert_request import inert_for_template, is_inert
 from toolwire.providers.message_parts import Json
 from toolwire.providers.model_settings import ModelOptions, RequestAdditions, patched
 from toolwire.providers.parsing import AnswerReader, merge_text
+from toolwire.providers.reasoning_seals import has_reasoning_of_others
 from toolwire.providers.request import AskOptions, ChatRequest, Notes, RequestOptions, estimate_tools, result_texts
 from toolwire.runtime.blocking import iterate_blocking, run_blocking
 from toolwire.schema.output_type import output_type_of
@@ -242,12 +243,13 @@ class Client:
     ) -> Json:
         """Return the body that is sent for a request; see `ProviderApi.encode_request`.
 
-        With a body of this API that the request stands for, its members stay as they are, unless a setting is added, or
-        the model's template could read control tokens in a result. A stream may be asked to count its tokens or not.
+        With a body of this API that the request stands for, its members stay as they are, unless a setting is added,
+        the template could read control tokens in a result, or reasoning has the signature of another API.
         """
         model = model or self.model
         with_settings = request.with_defaults(self._additions.settings)
-        if body is not None and with_settings is request and is_inert(request, model):
+        is_usable = with_settings is request and not has_reasoning_of_others(request.messages, self.api.kind)
+        if body is not None and is_usable and is_inert(request, model):
             body = with_token_counts(self._endpoint, body) if stream and counts_tokens else body
             return patched({**body, "model": model} if "model" in body else body, self._additions.extra_body)
         return self._body(replace(with_settings, model=model), request.tools, stream, notes, self._additions)
@@ -443,8 +445,7 @@ class Client:
         model = request.model or self.model
         request, tools = inert_for_template(request, tools, model)
         body = self.api.encode_request(request, tools=tools or None, model=model, stream=stream, notes=notes)
-        body = with_token_counts(self._endpoint, body) if stream else body
-        return patched(body, additions.extra_body)
+        return patched(with_token_counts(self._endpoint, body) if stream else body, additions.extra_body)
 
     def _request(
         self, body: Json, additions: RequestAdditions, *, stream: bool, path: str = "", model: str = ""

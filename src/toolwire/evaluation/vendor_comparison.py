@@ -145,6 +145,7 @@ async def compare_vendors(
         each(answers)
         return answers
 
+    # Both endpoints get a request at the same time, so that neither is measured at a busier hour.
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(ask(request)) for request in requests]
     return VendorComparison(tuple(task.result() for task in tasks))
@@ -154,6 +155,7 @@ def judged(response: ParsedResponse, chat: ChatRequest) -> VendorAnswer:
     """Return whether an answer ends with calls, and what is wrong with them."""
     if response.finish_reason is not FinishReason.TOOL_CALLS:
         return VendorAnswer(is_called=False)
+    # Programs look at the finish reason: calls of an answer that ends with another one do not run.
     schemas = {tool.name: tool.parameters for tool in chat.tools}
     broken = [f"{call.name}: the call is not complete" for call in response.incomplete]
     wrong = chain.from_iterable(_faults(call.name, call.arguments, schemas) for call in response.tool_calls)

@@ -40,6 +40,7 @@ from toolwire.providers.anthropic_stream import (
     call_extra,
     event_of,
     message_of,
+    thinking_block,
     thinking_part,
     write_citations,
 )
@@ -59,7 +60,6 @@ from toolwire.providers.message_parts import (
     read_tools,
     role_of,
     stand_in,
-    without_seal,
 )
 from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.output_support import ANTHROPIC
@@ -321,9 +321,9 @@ class AnthropicMessages(ProviderApi):
         """Return the body of a response."""
         blocks: list[Json] = []
         for part in with_cited_texts(response.parts):
-            match without_seal(part, self.name, notes, self.kind):
-                case ReasoningPart(text, "", data=None):
-                    blocks += [{"type": "thinking", "thinking": text, "signature": ""}] if text else []
+            match part:
+                case ReasoningPart():
+                    blocks += [thinking_block(part)] if part != ReasoningPart("") else []
                 case CitationPart() as citation:
                     _cite(blocks, citation)
                 case TextPart(text) if blocks and text and text.isspace():  # it divides two statements with sources

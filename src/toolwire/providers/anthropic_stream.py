@@ -17,6 +17,7 @@ from toolwire.providers.error_bodies import error_in
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.framing import Frame, sse
 from toolwire.providers.message_parts import Json, UsageReader, members_except, object_of, uncached_tokens
+from toolwire.providers.reasoning_seals import signature_in, unsealed
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.stream_codec import Head
 
@@ -185,9 +186,11 @@ class AnthropicStreamWriter(BlockWriter):
         """Yield the signature; or the whole block, if it has more than text and a signature."""
         if part.provider == KIND and part.data is not None:
             yield from self._whole(part.data)
-        elif part.provider == KIND and part.signature:
+        elif (signature := signature_in(part, KIND)) and (part.provider == KIND or self.block == "reasoning"):
             yield from self.begin("reasoning")
-            yield self._delta("signature_delta", signature=part.signature)
+            yield self._delta("signature_delta", signature=signature)
+        elif signature:
+            yield from self._whole(thinking_block(part))
 
     def cited(self, part: CitationPart) -> Iterator[bytes]:
         """Yield the citations of the open block, and end it: they belong to all of its text."""
@@ -278,9 +281,21 @@ def add_error(body: Mapping[str, Any], builder: ResponseBuilder) -> bool:
     return True
 
 
+def thinking_block(part: ReasoningPart) -> Json:
+    """Return the block of an answer for reasoning: without a text, one that clients do not show."""
+    signature = signature_in(part, KIND)
+    if part.provider == KIND and part.data is not None:
+        return part.data
+    if part.provider != KIND and signature and not part.text:
+        return {"type": "redacted_thinking", "data": signature}
+    return {"type": "thinking", "thinking": part.text, "signature": signature}
+
+
 def thinking_part(block: Mapping[str, Any]) -> ReasoningPart:
     """Return thinking as it must be sent back; without a signature it is plain reasoning."""
     text, signature = block.get("thinking") or "", block.get("signature") or ""
+    if (part := unsealed(text, signature or block.get("data"))) is not None:
+        return part
     if block.get("type") == "redacted_thinking" or block.keys() - {"type", "thinking", "signature"}:
         return ReasoningPart(text, signature, KIND, dict(block))
     return ReasoningPart(text, signature, KIND if signature else "")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 from toolwire.events import (
@@ -45,6 +46,7 @@ from toolwire.providers.file_parts import files_of, images_of
 from toolwire.providers.framing import Frame, sse
 from toolwire.providers.gemini_stream import (
     ANSWER,
+    KIND,
     GeminiStreamReader,
     Signer,
     answer_of,
@@ -60,6 +62,7 @@ from toolwire.providers.message_parts import Json, answer_item, note_dropped, ob
 from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.openapi_schemas import read_openapi_schema
 from toolwire.providers.output_support import GEMINI, GEMINI_OPENAPI, OutputSupport
+from toolwire.providers.reasoning_seals import needs_seal, seal_of
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, group_results, split_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import JSON_SCHEMA, OPENAPI
@@ -84,7 +87,7 @@ class Gemini(ProviderApi):
         openapi: whether schemas are written in the OpenAPI subset, which older versions require.
     """
 
-    kind = "gemini"
+    kind = KIND
     _answer = ANSWER
     names = Alphabet(r"a-zA-Z0-9_.\-", 64, first="a-zA-Z_")
     _settings = SettingMembers(
@@ -277,7 +280,7 @@ class Gemini(ProviderApi):
                     parts += self._read_result(camel(answer))
                 else:
                     parts += self._read_part(raw, part)
-            yield Message("assistant" if from_model else "user", tuple(parts))
+            yield Message("assistant" if from_model else "user", tuple(_without_copies(parts)))
 
     def _read_part(self, raw: Mapping[str, Any], part: Json) -> Iterator[Part]:
         signature = str(part.get("thoughtSignature") or "")
@@ -322,7 +325,7 @@ class Gemini(ProviderApi):
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
         """Return the body of a response."""
-        parts = self._model_parts(response.parts, notes, own_ids=True)
+        parts = self._model_parts(list(_sealed(response.parts)), notes, own_ids=True)
         answer = answer_of(head, parts, response.finish_reason, response.usage or Usage())
         answer["candidates"][0] |= grounding_of(response.parts)
         return answer
@@ -357,6 +360,8 @@ class Gemini(ProviderApi):
                     parts = [{"text": text, "thought": True}]
                 case ReasoningEnd(part) if part.provider == self.kind and part.signature:
                     parts = signer.reasoning(part, streamed=True)
+                case ReasoningEnd(part) if needs_seal(part, self.kind):
+                    parts = signer.reasoning(_seal_part(part))
                 case CallEnd(_, call, True):
                     parts = [signer.signed({"functionCall": write_call(call, own_ids=True)})]
                 case CallEnd():
@@ -373,6 +378,31 @@ class Gemini(ProviderApi):
         last["candidates"][0] |= grounding_of((*cited, members))
         put_members(last, end.members)
         yield sse(last)
+
+
+def _sealed(parts: Iterable[Part]) -> Iterator[Part]:
+    """Yield the parts of an answer; what another API needs back is on the part behind its reasoning.
+
+    Gemini's clients send the signatures of calls back, and not the thoughts.
+    """
+    for part in parts:
+        if not isinstance(part, ReasoningPart) or not needs_seal(part, KIND):
+            yield part
+            continue
+        if part.text:
+            yield ReasoningPart(part.text)
+        yield _seal_part(part)
+
+
+def _without_copies(parts: Sequence[Part]) -> Iterator[Part]:
+    """Yield parts without thoughts whose text is in the seal behind them as well."""
+    for part, following in zip_longest(parts, parts[1:]):
+        if not (isinstance(following, ReasoningPart) and part == ReasoningPart(following.text) != following):
+            yield part
+
+
+def _seal_part(part: ReasoningPart) -> ReasoningPart:
+    return ReasoningPart("", seal_of(part, with_text=True), KIND)
 
 
 def _write_choice(choice: ToolChoice) -> Json:

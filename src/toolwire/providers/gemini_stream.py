@@ -11,11 +11,14 @@ from toolwire.providers.answer_shapes import AnswerShape
 from toolwire.providers.citations import content_of
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.message_parts import Json, UsageReader, answer_members, object_of
+from toolwire.providers.reasoning_seals import unsealed
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.stream_codec import Head
 from toolwire.text.escape import replace_surrogates
 from toolwire.text.json_text import json_text
 from toolwire.text.limits import MAX_DEPTH
+
+KIND = "gemini"
 
 
 def camel(data: Any) -> Json:
@@ -66,7 +69,9 @@ class Signer:
 
 def signature_part(signature: str, text: Any = None) -> ReasoningPart:
     """Return a signature as the part before the one that it belongs to; on empty text it is a part of its own."""
-    return ReasoningPart("", signature, "gemini", {"text": "", "thoughtSignature": signature} if text == "" else None)
+    if (part := unsealed("", signature)) is not None:
+        return part
+    return ReasoningPart("", signature, KIND, {"text": "", "thoughtSignature": signature} if text == "" else None)
 
 
 def write_call(call: ToolCall, *, own_ids: bool) -> Json:
@@ -104,7 +109,7 @@ def answer_of(head: Head, parts: list[Json], reason: FinishReason | None = None,
     """Return an answer, or a piece of one in a stream."""
     candidate: Json = {"content": {"role": "model", "parts": parts}, "index": 0}
     if reason is not None:
-        candidate["finishReason"] = write_reason("gemini", reason)
+        candidate["finishReason"] = write_reason(KIND, reason)
     answer: Json = {"candidates": [candidate]}
     if usage is not None:
         answer["usageMetadata"] = {
@@ -165,6 +170,8 @@ class GeminiStreamReader:
             candidate = camel(first)
             for part in (candidate.get("content") or {}).get("parts") or ():
                 self._part(part, camel(part), whole=whole)
+            if whole:
+                self._end_thought()
             if isinstance(grounding := candidate.get(_GROUNDING), Mapping):
                 self._cite(camel(grounding))
             self._finish(candidate)
@@ -181,15 +188,20 @@ class GeminiStreamReader:
         signature = str(part.get("thoughtSignature") or "")
         text = part.get("text")
         if isinstance(text, str) and part.get("thought"):
+            if whole:
+                self._end_thought()
             self._thought.append(text)
             builder.add_reasoning(text)
-            if signature or whole:
+            if signature:
                 self._end_thought(signature)
             return
-        self._end_thought()
         call = part.get("functionCall")
-        if signature and (isinstance(text, str) or isinstance(call, Mapping)):
-            builder.end_reasoning(signature_part(signature, text))
+        signed = signature_part(signature, text) if isinstance(text, str) or isinstance(call, Mapping) else None
+        if signed is not None and signed.text == "".join(self._thought) != "":
+            self._thought.clear()  # a seal contains the thought
+        self._end_thought()
+        if signature and signed is not None:
+            builder.end_reasoning(signed)
         if isinstance(call, Mapping):
             self._call(camel(call))
         elif isinstance(text, str):
@@ -214,7 +226,7 @@ class GeminiStreamReader:
     def _end_thought(self, signature: str = "") -> None:
         if self._thought:
             text = replace_surrogates("".join(self._thought))
-            self._builder.end_reasoning(ReasoningPart(text, signature, self._builder.api if signature else ""))
+            self._builder.end_reasoning(ReasoningPart(text, signature, KIND if signature else ""))
             self._thought.clear()
 
     def _call(self, call: Json) -> None:

@@ -5,7 +5,6 @@ CitedSource: https://platform.openai.com/docs/api-reference/responses
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,8 +12,8 @@ from toolwire.messages import CitationPart, OpaquePart, ParsedResponse, Part, Re
 from toolwire.providers.answer_shapes import AnswerShape
 from toolwire.providers.citations import own_item, read_annotation, write_annotations
 from toolwire.providers.finish_reasons import write_reason
-from toolwire.providers.framing import compact
 from toolwire.providers.message_parts import Json, members_except, message_members, own_members
+from toolwire.providers.reasoning_seals import seal_of, unsealed
 from toolwire.providers.responses_client_calls import client_call_item
 from toolwire.providers.stream_codec import Head, StreamEnd
 from toolwire.text.json_text import JsonError, decode, json_text
@@ -41,22 +40,13 @@ _CALL = frozenset(("type", "id", "call_id", "name", "arguments", "input", "statu
 _ANNOTATIONS = "annotations"
 SEPARATOR = "\n\n"
 """Text between the summaries of one item of reasoning."""
-_SEAL = '{"provider":'
 
 
 def reasoning_part(item: Mapping[str, Any]) -> ReasoningPart:
     """Return the reasoning that an item stands for; another API's, if `reasoning_item` made the item of that."""
     text = summary_text(item)
-    sealed = item.get("encrypted_content")
-    if isinstance(sealed, str) and sealed.startswith(_SEAL):
-        try:
-            facts = json.loads(sealed)
-        except ValueError:
-            facts = None
-        if isinstance(facts, Mapping):
-            data = facts.get("data")
-            signature, provider = str(facts.get("signature") or ""), str(facts.get("provider") or "")
-            return ReasoningPart(text, signature, provider, dict(data) if isinstance(data, Mapping) else None)
+    if (part := unsealed(text, item.get("encrypted_content"))) is not None:
+        return part
     return ReasoningPart(text, "", KIND, dict(item))
 
 
@@ -75,13 +65,8 @@ def reasoning_item(part: ReasoningPart, id: str) -> Json:
 
 def sealed_item(part: ReasoningPart, text: str, id: str) -> Json:
     """Return an item whose encrypted content contains what another API needs back."""
-    facts: Json = {"provider": part.provider}
-    if part.signature:
-        facts["signature"] = part.signature
-    if part.data is not None:
-        facts["data"] = part.data
     summary = [{"type": "summary_text", "text": text}] if text else []
-    return {"id": id, "type": "reasoning", "summary": summary, "encrypted_content": compact(facts)}
+    return {"id": id, "type": "reasoning", "summary": summary, "encrypted_content": seal_of(part)}
 
 
 class OutputMessage:
