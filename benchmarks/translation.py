@@ -47,6 +47,8 @@ Json = dict[str, Any]
 
 ROOT = Path(__file__).resolve().parent.parent
 ROWS = ROOT.parent / "shared" / "conformance" / "recorded"
+SEAL = base64.b64encode(b'{"provider":').decode()
+"""The beginning of reasoning of another API that is in a signature, as JSON in base64."""
 FIGURES = ROOT / "benchmarks" / "translation.json"
 VERDICTS = ("kept", "respelled", "noted", "lost")
 APIS = tuple(REQUESTS)
@@ -206,8 +208,8 @@ def _carried(leaf: Leaf) -> Iterator[tuple[str, str]]:
     """Yield the names and values of another API's item of reasoning that a leaf of the answer carries back to it."""
     if "reasoning_details[].data." in leaf.path:
         yield leaf.name, text_of(leaf.value)
-    elif leaf.meaning == "seal" and str(leaf.value).startswith('{"provider":'):
-        todo: list[tuple[str, Any]] = [("", json.loads(leaf.value))]
+    elif leaf.meaning == "seal" and str(leaf.value).startswith(SEAL):
+        todo: list[tuple[str, Any]] = [("", json.loads(base64.b64decode(leaf.value)))]
         while todo:
             name, value = todo.pop()
             if isinstance(value, Mapping):
