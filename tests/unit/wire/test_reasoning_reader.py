@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire import ContentDelta, StreamParser, parse
+from toolwire import ContentDelta, StreamParser, ToolCall, ToolDefinition, parse, render_calls
+from toolwire.wire.formats import FORMATS
+from toolwire.wire.syntax import WireFormat
 
 CALL = "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>"
 
@@ -49,3 +51,16 @@ def test_text_that_was_read_is_not_kept() -> None:
     reader = parser._reader
     assert 0 < reader.scanned <= 2 * len("".join(pieces))
     assert reader.held == len("<tool_ca") and len(reader._unread) <= 2  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "wire", [wire for wire in FORMATS if "any prompted model" in wire.models], ids=lambda wire: wire.name
+)
+def test_formats_for_any_model_know_the_reasoning_of_most_models(wire: WireFormat) -> None:
+    tools = [ToolDefinition("f", "", {"type": "object", "properties": {"a": {"type": "string"}}})]
+    draft, call = (render_calls([ToolCall("f", {"a": value})], format=wire.name, tools=tools) for value in "xy")
+    response = parse(f"<think>Hm.</think>\n{call}", format=wire.name, tools=tools)
+    assert ([call.arguments for call in response.tool_calls], response.reasoning) == ([{"a": "y"}], "Hm.")
+    if not wire.ends_reasoning:
+        response = parse(f"<think>Perhaps\n{draft}\n</think>\n{call}", format=wire.name, tools=tools)
+        assert [call.arguments for call in response.tool_calls] == [{"a": "y"}]

@@ -8,7 +8,7 @@ an observation, which the model made up.
 Source: the prompts of smolagents (toolcalling_agent.yaml) and of LangChain's agents (structured_chat, chat)
 """
 
-from toolwire.wire.syntax import JsonCall, Lit, OneOf, Span, WireFormat
+from toolwire.wire.syntax import THINK, JsonCall, Lit, OneOf, Span, WireFormat
 
 _FENCE = Lit("```json", also=("```", "```JSON"), after="\n")
 _CALL = JsonCall(name=("name", "action"), args=("arguments", "action_input"), needs_args=True, lone=True)
@@ -20,7 +20,7 @@ FORMAT = WireFormat(
     models="any prompted model (smolagents, LangChain)",
     source="https://github.com/huggingface/smolagents",
     detected=False,
-    spans=(Span("Thought:", "Final Answer:", prose=True),),
+    spans=(THINK, Span("Thought:", "Final Answer:", prose=True)),
     ends_reasoning=True,
     drop=("Final Answer:",),
     stop=("Observation:",),

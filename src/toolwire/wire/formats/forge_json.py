@@ -7,14 +7,14 @@
 Source: Forge ADR-0002, https://github.com/entrhq/forge
 """
 
-from toolwire.wire.syntax import THINKING, JsonCall, Lit, WireFormat
+from toolwire.wire.syntax import THINK, THINKING, JsonCall, Lit, WireFormat
 
 FORMAT = WireFormat(
     name="forge_json",
     title='<tool>{"server_name":..,"tool_name":..,"arguments":{..}}</tool>',
     models="any prompted model (Forge)",
     source="https://github.com/entrhq/forge (ADR-0002)",
-    spans=(THINKING,),
+    spans=(THINK, THINKING),
     nocase=True,
     strict=True,
     blocks=(

@@ -14,7 +14,7 @@ The type of an argument without a schema is inferred: true, null, 7 for 007. CDA
 Source: Forge ADR-0019 and ADR-0024, https://github.com/entrhq/forge
 """
 
-from toolwire.wire.syntax import THINKING, AnyOrder, Call, Elements, Lit, Name, OneOf, Server, WireFormat
+from toolwire.wire.syntax import THINK, THINKING, AnyOrder, Call, Elements, Lit, Name, OneOf, Server, WireFormat
 
 _PARTS = AnyOrder(
     (
@@ -30,7 +30,7 @@ FORMAT = WireFormat(
     title="<tool><tool_name>F</tool_name><arguments><k>v</k></arguments></tool>",
     models="any prompted model (Forge)",
     source="https://github.com/entrhq/forge (ADR-0019, ADR-0024)",
-    spans=(THINKING,),
+    spans=(THINK, THINKING),
     nocase=True,
     strict=True,
     blocks=(

@@ -9,7 +9,7 @@ which the model made up.
 Source: Yao et al., ReAct (2022), as frameworks prompt it
 """
 
-from toolwire.wire.syntax import Args, Call, Lit, Name, Span, WireFormat
+from toolwire.wire.syntax import THINK, Args, Call, Lit, Name, Span, WireFormat
 
 FORMAT = WireFormat(
     name="react",
@@ -17,7 +17,7 @@ FORMAT = WireFormat(
     title="Action: NAME\\nAction Input: {json}",
     models="any prompted model",
     source="https://arxiv.org/abs/2210.03629",
-    spans=(Span("Thought:", "Final Answer:", prose=True),),
+    spans=(THINK, Span("Thought:", "Final Answer:", prose=True)),
     ends_reasoning=True,
     drop=("Final Answer:",),
     stop=("Observation:",),
