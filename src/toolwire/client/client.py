@@ -248,8 +248,8 @@ class Client:
         """
         model = model or self.model
         with_settings = request.with_defaults(self._additions.settings)
-        is_usable = with_settings is request and not has_reasoning_of_others(request.messages, self.api.kind)
-        if body is not None and is_usable and is_inert(request, model):
+        is_foreign = self.api.checks_signatures and has_reasoning_of_others(request.messages, self.api.kind)
+        if body is not None and with_settings is request and not is_foreign and is_inert(request, model):
             body = with_token_counts(self._endpoint, body) if stream and counts_tokens else body
             return patched({**body, "model": model} if "model" in body else body, self._additions.extra_body)
         return self._body(replace(with_settings, model=model), request.tools, stream, notes, self._additions)

@@ -86,6 +86,7 @@ class AnthropicMessages(ProviderApi):
     """
 
     kind = KIND
+    checks_signatures = True
     names = WORD_64
     ids = Alphabet("a-zA-Z0-9_-", 128)
     dialect = PLAIN_ROOT

@@ -90,6 +90,7 @@ class ProviderApi(ABC):
         defines_called_tools: whether a request with earlier calls is refused if it offers no tools.
         separates_system: whether system messages are not part of the conversation, which may not be empty.
         begins_with_user: whether a conversation must not begin with a message of the model.
+        checks_signatures: whether reasoning is refused whose signature the API did not give.
         framing, reader, writer: classes with an instance for each stream. An API may override the methods instead.
     """
 
@@ -102,7 +103,7 @@ class ProviderApi(ABC):
     members: frozenset[str]
     takes_text_input = divides_text = False
     _mark_form: MarkForm | None = None  # the form of cache marks
-    separates_system = begins_with_user = defines_called_tools = False
+    separates_system = begins_with_user = defines_called_tools = checks_signatures = False
     _outputs: OutputSupport  # the structured outputs of the API
     _answer: AnswerShape
     framing: Callable[[], Framing] = ServerSentEvents
@@ -272,11 +273,8 @@ class ProviderApi(ABC):
                 case ToolCall():
                     part = replace(part, name=self.names.fit(part.name), id=self.ids.fit(part.id))
                 case ToolResult():
-                    part = replace(
-                        part,
-                        tool_name=part.tool_name and self.names.fit(part.tool_name),
-                        call_id=self.ids.fit(part.call_id),
-                    )
+                    tool_name = part.tool_name and self.names.fit(part.tool_name)
+                    part = replace(part, tool_name=tool_name, call_id=self.ids.fit(part.call_id))
                 case _:
                     pass
             parts.append(part)

@@ -88,6 +88,7 @@ class Gemini(ProviderApi):
     """
 
     kind = KIND
+    checks_signatures = True
     _answer = ANSWER
     names = Alphabet(r"a-zA-Z0-9_.\-", 64, first="a-zA-Z_")
     _settings = SettingMembers(

@@ -47,6 +47,7 @@ class OpenAIResponses(ProviderApi):
     """The API."""
 
     kind = KIND
+    checks_signatures = True
     names = WORD_64
     ids = Alphabet(r"\x21-\x7e", 64)
     dialect = JSON_SCHEMA

@@ -145,3 +145,12 @@ def test_clients_of_gemini_do_not_send_thoughts_back(part: ReasoningPart) -> Non
     # Gemini itself signs the call, or the thought: then that is lost with it.
     expected = [CALL.name] if part == PARTS["a thought of Gemini"] or "\ud800" in part.signature else [part, CALL.name]
     assert [given.name if isinstance(given, ToolCall) else given for given in message.parts] == expected
+
+
+def test_a_body_of_chat_completions_may_contain_reasoning_of_any_api() -> None:
+    client = Client("openai_chat", "m", key="k")
+    answer = client.api.encode_response(
+        ParsedResponse("hi", "hm", parts=(PARTS["thinking of Anthropic"], TextPart("hi")))
+    )
+    body = {"model": "m", "messages": [answer["choices"][0]["message"], {"role": "user", "content": "go"}]}
+    assert client.encode_request(client.api.decode_request(body), body=body) == body
