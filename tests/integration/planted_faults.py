@@ -82,6 +82,10 @@ def _without_last_message(request: ChatRequest) -> ChatRequest:
     return replace(request, messages=request.messages[-1:])
 
 
+def _with_short_text(answer: ParsedResponse, _: ChatRequest) -> ParsedResponse:
+    return replace(answer, content=answer.content[:80])
+
+
 def _status(status: int, message: bytes = b'{"error": {"message": "internal error"}}') -> Any:
     """Return a change of refusals."""
     return lambda answer, _: Answer(message, status=status) if answer.status == 400 else answer
@@ -349,6 +353,10 @@ FAULTS = {
     "descriptions of parameters do not reach the model": _fault(
         "parameter", "template-tools", request=_tools(_without_nested_descriptions)
     ),
+    "allowed values do not reach the model": _fault(
+        "allowed-values", request=_tools(lambda tool: replace(tool, parameters=_strip(tool.parameters, "enum")))
+    ),
+    "long streams end early": _fault("long-stream", response=_in_stream(_with_short_text)),
     "descriptions of tools do not reach the model": _fault(
         "description", request=_tools(lambda tool: replace(tool, description=""))
     ),

@@ -16,7 +16,7 @@ from toolwire.probes.judging import (
     reported_usage,
     shown,
 )
-from toolwire.probes.probe import Probe, ProbeFailed, RuleNotShown
+from toolwire.probes.probe import FaultSuspected, Probe, ProbeFailed, RuleNotShown
 from toolwire.probes.probe_exchange import ProbeExchange
 
 _CHARACTERS: Final = 12
@@ -34,6 +34,14 @@ def _answers_in_words(exchanges: Sequence[ProbeExchange]) -> None:
             if exchange.response.finish_reason is FinishReason.LENGTH:
                 raise RuleNotShown("the answer was cut before any text; --max-tokens allows longer ones")
             raise ProbeFailed(f"the answer is empty{exchange.place}")
+
+
+def _is_as_long_in_a_stream(exchanges: Sequence[ProbeExchange]) -> None:
+    unstreamed, streamed = (exchange.response for exchange in exchanges)
+    if ask.LAST_NUMBER not in unstreamed.content or unstreamed.finish_reason is not FinishReason.STOP:
+        raise RuleNotShown(f"the model did not write all numbers: {shown(unstreamed)}")
+    if ask.LAST_NUMBER not in streamed.content:
+        raise FaultSuspected(f"the stream ends early, and the whole answer does not: {shown(streamed)}")
 
 
 def _stops(exchanges: Sequence[ProbeExchange]) -> None:
@@ -202,6 +210,14 @@ ANSWER_PROBES: Final = (
         _STREAM,
         (ask.CUT_STREAM,),
         _says_that_it_was_cut,
+    ),
+    Probe(
+        "long-stream",
+        "answers",
+        "A long answer arrives whole in a stream too.",
+        _STREAM,
+        (ask.COUNT, ask.COUNT_STREAM),
+        _is_as_long_in_a_stream,
     ),
     Probe(
         "maximum-length",

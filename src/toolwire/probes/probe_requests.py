@@ -82,10 +82,11 @@ PLAIN: Final = ProbeRequest("plain", chat("Reply with this one word: blue"))
 PLAIN_STREAM: Final = streamed(PLAIN)
 ACCENTS: Final = "Zürich, 東京, naïve, 🌧"
 ACCENTS_STREAM: Final = ProbeRequest("accents-stream", chat(f"Repeat exactly: {ACCENTS}", stream=True))
-COUNT_STREAM: Final = ProbeRequest(
-    "count-stream",
-    chat("Write the numbers from 1 to 40, with a space between two numbers.", stream=True, max_tokens=200),
+LAST_NUMBER: Final = "40"
+COUNT: Final = ProbeRequest(
+    "count", chat(f"Write the numbers from 1 to {LAST_NUMBER}, with a space between two numbers.", max_tokens=200)
 )
+COUNT_STREAM: Final = streamed(COUNT)
 MAX_CUT: Final = 16
 """Maximum length of an answer that is to be cut, in tokens."""
 CUT: Final = ProbeRequest("cut", chat("Write the numbers from 1 to 200 in words.", max_tokens=MAX_CUT))
@@ -186,6 +187,7 @@ WORDS_AND_CALL: Final = ProbeRequest(
 
 # -- the prompt: requests whose input is counted --------------------------------------------------------------------
 
+_WORDS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday")
 _ONE_WORD: Final = "Reply with this one word: blue"
 
 
@@ -210,6 +212,16 @@ COUNTED_PROPERTIES: Final = _counted(
         NOTE.name,
         NOTE.description,
         {"title": {"type": "string", "description": _PHRASE * 6}, "text": {"type": "string"}},
+    ),
+    *TOOLS,
+)
+COUNTED_VALUES: Final = _counted(
+    "values",
+    _ONE_WORD,
+    _tool(
+        NOTE.name,
+        NOTE.description,
+        {"title": {"type": "string", "enum": [f"{word} {_PHRASE}" for word in _WORDS]}, "text": {"type": "string"}},
     ),
     *TOOLS,
 )

@@ -128,6 +128,7 @@ PROMPT_PROBES: Final = (
     _counted("tools", "the definition of a tool", ask.COUNTED, ask.COUNTED_TOOLS, _TOOLS),
     _counted("description", "the description of a tool", ask.COUNTED_TOOLS, ask.COUNTED_DESCRIPTIONS, _TOOLS),
     _counted("parameter", "the description of a parameter", ask.COUNTED_TOOLS, ask.COUNTED_PROPERTIES, _TOOLS),
+    _counted("allowed-values", "the list of allowed values", ask.COUNTED_TOOLS, ask.COUNTED_VALUES, _TOOLS),
     _counted("result", "the result of a call", ask.COUNTED_RESULT, ask.COUNTED_LONG_RESULT, _RESULTS),
     _counted("error", "the error of a call", ask.COUNTED_RESULT, ask.COUNTED_ERROR, _RESULTS),
     _counted("call", "an earlier call with its arguments", ask.COUNTED_RESULT, ask.COUNTED_ARGUMENTS, _RESULTS),
