@@ -80,6 +80,27 @@ class ConfigurationError(ToolwireError):
     """A configuration that cannot be used; the message names the place."""
 
 
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra from where Toolwire came from: a folder, or the package index."""
+    # Imported here, because programs that lack nothing do not need them.
+    import json
+    import shlex
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    try:
+        source = json.loads(distribution("toolwire").read_text("direct_url.json") or "{}")
+    except (PackageNotFoundError, ValueError):
+        source = {}
+    address = urlsplit(str(source.get("url", "")))
+    target, option = "toolwire", ""
+    if address.scheme == "file":
+        target = url2pathname(address.path)
+        option = "-e " if source.get("dir_info", {}).get("editable") else ""
+    return f"pip install {option}{shlex.quote(f'{target}[{extra}]')}"
+
+
 class MissingExtra(ToolwireError, ImportError):
     """An optional dependency cannot be imported; the message names the extra to install.
 
@@ -88,7 +109,7 @@ class MissingExtra(ToolwireError, ImportError):
     """
 
     def __init__(self, feature: str, module: str, reason: str, extra: str) -> None:
-        super().__init__(f"{feature} needs {module}, which {reason}: pip install 'toolwire[{extra}]'")
+        super().__init__(f"{feature} needs {module}, which {reason}: {install_command(extra)}")
         self.name = module
         self.extra = extra
 

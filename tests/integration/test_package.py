@@ -8,6 +8,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from toolwire.errors import install_command
+
 ROOT = Path(__file__).resolve().parents[2]
 ALWAYS = {"pyproject.toml", "README.md", "LICENSE", ".gitignore"}
 """The builder packs these whatever is listed."""
@@ -48,7 +50,7 @@ def test_without_extras_agents_run_and_commands_say_what_they_need(tmp_path: Pat
     environment = {**os.environ, "TOOLWIRE_STATE": str(tmp_path)}
     ran = subprocess.run([sys.executable, "-c", BARE], capture_output=True, text=True, env=environment, check=False)
     assert (ran.returncode, ran.stdout.splitlines()[0]) == (0, "Nothing there."), ran.stderr
-    assert "pip install 'toolwire[durable]'" in ran.stderr
+    assert install_command("durable") in ran.stderr
     assert "Traceback" not in ran.stderr
 
 
@@ -66,7 +68,7 @@ def test_without_a_local_model_ask_names_the_other_way(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WITHOUT_LOCAL]
     ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert ran.returncode == 0, ran.stderr
-    assert "pip install 'toolwire[local]'; or name a model behind an API, such as --model openai:" in ran.stderr
+    assert f"{install_command('local')}; or name a model behind an API, such as --model openai:" in ran.stderr
 
 
 WITHOUT_ANY_EXTRA = """
@@ -88,4 +90,4 @@ def test_without_any_extra_every_command_has_help_or_says_what_it_needs(tmp_path
     )
     assert (ran.returncode, ran.stdout.splitlines()[-1]) == (0, "runs 1"), ran.stderr
     assert "No such command 'prse'. Did you mean 'parse', " in ran.stderr
-    assert "A recorded run needs anyio, which is not installed: pip install 'toolwire[durable]'" in ran.stderr
+    assert f"A recorded run needs anyio, which is not installed: {install_command('durable')}" in ran.stderr

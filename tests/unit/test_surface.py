@@ -9,7 +9,7 @@ import warnings
 import pytest
 
 from toolwire._surface import needs_extra, warn_deprecated, wrong_type
-from toolwire.errors import MissingExtra, ToolwireDeprecationWarning
+from toolwire.errors import MissingExtra, ToolwireDeprecationWarning, install_command
 from toolwire.text.suggest import check_options
 
 BLOCKED = """
@@ -128,7 +128,24 @@ def test_a_missing_extra_is_named(statement: str, modules: list[str], message: s
     code = BLOCKED.format(statement=statement, modules=modules)
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     head, _, extra = message.rpartition(" ")
-    assert run.stdout.strip() == f"MissingExtra: {head} pip install 'toolwire{extra}'"
+    assert run.stdout.strip() == f"MissingExtra: {head} {install_command(extra.strip('[]'))}"
+
+
+@pytest.mark.parametrize(
+    ("source", "command"),
+    [
+        (None, "pip install 'toolwire[eval]'"),
+        ("no JSON", "pip install 'toolwire[eval]'"),
+        ('{"url": "https://example.org/toolwire.whl"}', "pip install 'toolwire[eval]'"),
+        ('{"url": "file:///home/a%20b/toolwire", "dir_info": {}}', "pip install '/home/a b/toolwire[eval]'"),
+        ('{"url": "file:///t", "dir_info": {"editable": true}}', "pip install -e '/t[eval]'"),
+    ],
+)
+def test_an_extra_is_installed_from_where_the_package_came_from(
+    source: str | None, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.metadata.PathDistribution.read_text", lambda self, name: source)
+    assert install_command("eval") == command
 
 
 def test_an_optional_module_that_is_broken_is_not_called_missing() -> None:

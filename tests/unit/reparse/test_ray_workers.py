@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from toolwire.cli import run
+from toolwire.errors import install_command
 
 JSON = '{"name": "get_weather", "arguments": {"city": "Paris"}}'
 ROW = {"model": "m", "text": f"<tool_call>\n{JSON}\n</tool_call>", "calls": [json.loads(JSON)]}
@@ -92,6 +93,6 @@ def test_without_the_package_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "ray", None)
     assert run(["reparse", "a.jsonl", "--ray", "auto"]) == 1
     error = capsys.readouterr().err
-    assert error.count("\n") == 1 and "toolwire[ray]" in error
+    assert error.count("\n") == 1 and install_command("ray") in error
     assert run(["reparse", "a.jsonl", "--ray", "auto", "--workers", "2"]) == 2
     assert "leave it out with --ray" in capsys.readouterr().err
