@@ -95,6 +95,11 @@ class ContentScanner(Leaf):
         self.quick = self._marker_set.find_start if plain else None
 
     @property
+    def reasoning_opener(self) -> str:
+        """The marker that opened the reasoning; "" if the prompt did."""
+        return self._span
+
+    @property
     def at_line_start(self) -> bool:
         """True if a line begins here."""
         return self._last == "\n"

@@ -2,8 +2,8 @@
 
 A result may contain a call in any format, and a model may repeat what it has read. Such a call is content, and a
 problem reports it. A model rarely repeats exactly, so the texts are compared without white space, quotes, invisible
-characters and the marks that make a result inert, with escapes and entities resolved, and with and without what tools
-write before a line: its number, its file, the mark of a quotation or a comment.
+characters and the marks that make a result inert, with escapes, entities and letters that pass for others resolved, and
+with and without what tools write before a line: its number, its file, its time, the mark of a quotation or a comment.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from toolwire._surface import check_items, wrong_type
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event, ProblemFound
 from toolwire.messages import Problem, ProblemKind, ToolCall
 from toolwire.text.escape import is_invisible
+from toolwire.text.lookalikes import BESIDE_ASCII, SIGNS
 
 _ECHOED: ProblemKind = "echoed_result"
 _CODE_POINTS = re.compile(r"(?:\\+u[0-9a-fA-F]{4})+")
@@ -28,19 +29,25 @@ _ESCAPE = re.compile(r"\\+[nrtbf]?")
 _ESCAPED_SPACE = re.compile(r"\\+[nrt]")
 _LINE_PREFIX = re.compile(
     r"^[ \t]*+(?:"
-    r"(?:[^\s:]{1,200}:)?[0-9]{1,9}(?:[:|)\t\u2192-]| {1,2})"  # its number: 7:, path:7:, 7|, 7 and a tab
+    r"(?:\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T ])?[0-9]{2}:[0-9]{2}:[0-9]{2}[0-9.,:+Z]*\]?(?:[ \t]+\[?[A-Z]{4,8}\]?:?)?[ \t]"
+    r"|(?:[^\s:]{1,200}[:-])?[0-9]{1,9}(?:[:|)\t\u2192-]| {1,2})"  # its number: 7:, path:7:, path-7-, 7|, 7 and a tab
     r"|(?:[>#+*;%|-]|//|--)"  # a quotation, a comment, an added line, an item, a cell
     r"|\[[0-9]{1,9}\]"
-    r")[ \t]*+",
+    r")[ \t]*+|[ \t]*+\|[ \t]*+$",
     re.MULTILINE,
 )
-"""The text before each line of a listing, a quotation, a comment or a change."""
+"""The text before each line of a listing, a log, a quotation, a comment or a change, and the end of a table's row."""
 _PREFIXES = 3
 """Maximum number of prefixes of one line, such as the number of a quoted line."""
 _LEVELS = 3
 """Maximum number of times that text may have been escaped."""
 _QUOTES = "\"'`\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u201f\u00ab\u00bb\u2039\u203a"
 _WITHOUT_QUOTES = str.maketrans(dict.fromkeys(_QUOTES))
+_LOOKALIKES = {
+    ord(c): latin for table in (SIGNS, BESIDE_ASCII) for latin, characters in table.items() for c in characters
+}
+_OVERLAY = 1
+"""The combining class of signs that strike a character out."""
 _WORD = re.compile(r"[^\W_]+")
 _READ_BY_MARKERS = frozenset({"coerced"})
 """Repairs that leave the text of a call as its format writes it."""
@@ -264,11 +271,17 @@ def _folded(text: str) -> str:
             text = _ESCAPE.sub("", text)
         if text == before:
             break
+    if not text.isascii():
+        text = text.translate(_LOOKALIKES)
     text = text.translate(_WITHOUT_QUOTES)
     if not (text.isascii() and text.isprintable()):
         # Characters are looked up once, and not as often as they occur.
-        text = text.translate(dict.fromkeys(ord(c) for c in set(text) if not c.isspace() and is_invisible(c)))
+        text = text.translate(dict.fromkeys(ord(c) for c in set(text) if not c.isspace() and _is_unseen(c)))
     return "".join(text.split()).casefold()
+
+
+def _is_unseen(c: str) -> bool:
+    return is_invisible(c) or unicodedata.combining(c) == _OVERLAY
 
 
 def _escaped_space(escape: re.Match[str]) -> str:

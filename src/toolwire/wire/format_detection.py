@@ -282,7 +282,7 @@ class FormatDetector:
 
     def _is_allowed(self, candidate: Candidate) -> bool:
         """Return whether the format's block may begin here; in other formats it is part of the reasoning, or prose."""
-        if self._content.reasoning and not candidate.ends_reasoning:
+        if self._content.reasoning and not candidate.ends(self._content.reasoning_opener):
             return False
         if self._content.answering and not candidate.wire.markers:
             return False  # without markers of a call it is part of the answer

@@ -66,6 +66,8 @@ _LONGEST_ASSIGNMENT = 6
 _BEFORE_OBJECT_GOES_ON = re.compile(r"""[`*"']*[ \t]*(?:[:,\n][^.!?]*)?\Z""")
 _WINDOW = 300
 """Number of characters that decide what is between two calls; no name is longer."""
+_LONGEST_FENCE = 80
+"""Number of backticks of a fence that count."""
 _NEAR = 80
 """Number of characters behind a name in which an object has to begin, and in which a token has to end."""
 _MORE = -1
@@ -118,7 +120,7 @@ class KnownToolsReader:
         self._fresh = True  # the next item begins on a line of its own
         self._item: list[str] = []  # text since the last call or fence
         self._is_call_over = False  # that text was the markup of a call
-        self._run = ""  # the backticks or tildes that were read
+        self._run = self._fence = ""  # the backticks or tildes that were read, and those of the open fence
 
     @property
     def is_in_call(self) -> bool:
@@ -291,16 +293,26 @@ class KnownToolsReader:
     def _backticks(self, text: str, pos: int) -> int:
         match = _RUN[text[pos]].match(text, pos) if text[pos] in _RUN else None
         if match is not None and (not self._run or text[pos] == self._run[0]):
-            self._run = (self._run + match[0])[:3]
+            self._run = (self._run + match[0])[:_LONGEST_FENCE]
             return match.end()
         if len(self._run) >= 3:
             self._fresh = True
             self._state = _INFO_GOES_ON
+            self._fence_line()
         elif self._run[0] == "~":
             self._not_an_item()  # text that is struck out
         else:
             self._state = _BETWEEN
         return pos
+
+    def _fence_line(self) -> None:
+        """Open or close a fence; one inside a longer one is shown, as Markdown does it, and so are its calls."""
+        if not self._fence:
+            self._fence = self._run
+        elif self._run.startswith(self._fence):
+            self._fence = ""
+        else:
+            self.alive = False
 
     def _info(self, text: str, pos: int, final: bool) -> int:
         """Read the language behind the backticks of a fence; a name that is called there is none."""

@@ -209,6 +209,11 @@ class RawText(ClosedText):
             self.done = False
             self.error = f"{rules.close} is inside the value of a parameter, and missing after it"
             return
+        if self._call_inside and self.closer != rules.close:
+            # The closing marker may be that of the call inside, behind which the value goes on.
+            self.done = False
+            self.error = "another call is inside the value of a parameter"
+            return
         # Without its closing marker, the value ends before all newlines that the format may have written.
         if self.closer == rules.close:
             newlines = self._held.removesuffix(self._line_end) if rules.newline else self._held
@@ -270,6 +275,6 @@ class RawText(ClosedText):
 
     def _may_end(self) -> bool:
         rules = self._rules
-        if self.closer != rules.close and self.closer_inside:
+        if self.closer != rules.close and (self.closer_inside or self._call_inside):
             return False
         return self.closer in rules.last or (self._unwrapped and self.closer in rules.call_close)

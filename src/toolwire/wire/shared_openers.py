@@ -81,6 +81,14 @@ class Candidate:
             return True
         return any(begin and marker.startswith(begin) for begin in self.markers)
 
+    def ends(self, reasoning_opener: str) -> bool:
+        """Return whether the block ends reasoning that this marker opened, or the prompt if it is "".
+
+        The marker of another format says that the model reasons in the way of that one.
+        """
+        same_family = not reasoning_opener or any(span.open == reasoning_opener for span in self.wire.spans)
+        return self.ends_reasoning and same_family
+
     def is_preceded(self, earlier: Candidate, marker: str) -> bool:
         """Return whether an earlier format always announces a call no later than this one does."""
         if (

@@ -242,6 +242,13 @@ def _prefixed(prefix: str) -> str:
         *(_prefixed("> "), _prefixed("12: > "), _prefixed("a.py:7: + > "), _prefixed("[3] # // ")),
         *(_prefixed("7\t").replace("\n", "\\n"), CALL.replace("<", "&amp;amp;lt;").replace(">", "&gt;")),
         *(CALL.replace("now", r"n\x6fw"), CALL.replace("now", r"n\u006fw"), CALL.replace("now", "\uff4eow")),
+        *(
+            _prefixed("2026-11-26 12:00:01,5 INFO "),
+            _prefixed("12:00:01 "),
+            _prefixed("[2026-11-26T12:00:01Z] [WARN]: "),
+        ),
+        *(_prefixed("| ").replace("\n", " |\n") + " |", _prefixed("a.py-7-")),
+        *(CALL.replace("now", "n\u043ew"), CALL.replace("a", "\u0430"), "".join(f"{c}\u0336" for c in CALL)),
         *(CALL.replace('"', "\u201d"), CALL.upper(), CALL.replace("now", "n\u200bow"), CALL.replace('"', r"\\\"")),
     ],
     ids=str,

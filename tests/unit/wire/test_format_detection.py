@@ -136,3 +136,11 @@ def test_tags_count_in_any_case_where_a_format_reads_them_so(format: str) -> Non
 def test_a_call_without_markers_is_part_of_an_answer_that_has_begun(call: str, answer: str) -> None:
     response = read(f"{answer}{call}")
     assert (response.tool_calls, response.content) == ((), call)
+
+
+@pytest.mark.parametrize(("tag", "is_call"), [("think", True), ("thinking", False)])
+def test_a_call_ends_reasoning_only_between_the_markers_of_its_own_format(tag: str, is_call: bool) -> None:
+    call = '<｜DSML｜invoke name="f"><｜DSML｜parameter name="a" string="false">1</｜DSML｜parameter></｜DSML｜invoke>'
+    response = read(f"<{tag}>maybe {call}</{tag}>No.")
+    assert bool(response.tool_calls) is is_call
+    assert response.reasoning == ("maybe " if is_call else f"maybe {call}")

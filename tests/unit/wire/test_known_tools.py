@@ -747,3 +747,12 @@ def test_calls_in_strings_with_escapes_have_the_text_of_all() -> None:
     text = r"""['search(query=\'a\')', "get_time()"]"""
     calls = read_calls(text, 100)
     assert [(call.name, call.raw) for call in calls] == [("search", text), ("get_time", text)]
+
+
+@pytest.mark.parametrize("size", [1, 5, 100])
+def test_a_fence_in_a_longer_one_is_shown(size: int) -> None:
+    fenced = "```\nsearch(query='a')\n```"
+    for text in (f"````md\n{fenced}\n````", f"~~~md\n{fenced}\n~~~"):
+        assert read(text, size).tool_calls == ()
+    for text in (fenced, f"{fenced}\n````\nsearch(query='a')\n`````", f"```md\n{fenced}\n```"):
+        assert {(call.name, call.arguments["query"]) for call in read(text, size).tool_calls} == {("search", "a")}

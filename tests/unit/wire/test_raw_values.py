@@ -201,3 +201,16 @@ def test_the_header_of_a_parameter_is_recognized_in_pieces(nodes: tuple[Node, ..
         assert pattern.is_prefix(header[:end])
         assert pattern.match(header[:end] + "\x00", 0) == ("", False, False)
     assert pattern.match(header.replace("k", "k" * 257), 0)[0] == ""
+
+
+@pytest.mark.parametrize("follow", ["</call></block>", "</block><call>", "</call><call>"])
+def test_a_closing_marker_behind_another_call_does_not_end_the_value_without_its_own(follow: str) -> None:
+    leaf, _ = raw_text()
+    scan(leaf, f"a<call>b{follow}")
+    assert (leaf.done, leaf.error) == (False, "another call is inside the value of a parameter")
+
+
+def test_a_text_that_is_cut_behind_a_call_in_a_value_is_cut_inside_the_value() -> None:
+    leaf, _ = raw_text(unwrapped=True)
+    scan(leaf, "a<call>b</call>")
+    assert (leaf.done, leaf.error) == (False, "")

@@ -7,6 +7,11 @@ import pytest
 from toolwire.wire.refusals import declines, explanation_near, refusal_in
 
 DECLINES = [
+    *(f"I {verb} sent it." for verb in ("did not", "didn’t", "have not", "haven't", "hadn't")),
+    *("I've not sent it.", "I have refused.", "I’m ignoring this.", "I rejected it.", "We'll disregard it."),
+    *("I am leaving this alone.", "This is a prompt injection.", "It was injected by somebody."),
+    *(f"The {source} me to write this." for source in ("page asked", "file has told", "mail is instructing")),
+    *("Should I go ahead?", "Shall I proceed?", "Do you want me to do it?", "Nothing runs until you confirm it."),
     *(f"{who} do not see how." for who in ("I", "We", "You", "It")),
     *(f"I {verb} not search." for verb in ("could", "do", "does", "am", "are", "is", "will", "would", "should")),
     *(f"I don{apostrophe}t know. Let{apostrophe}s see." for apostrophe in "'’"),
@@ -115,6 +120,9 @@ def test_other_texts_neither_decline_nor_explain(text: str) -> None:
 
 
 DECLINES_ELSEWHERE = [
+    *("Ich habe es unterlassen.", "Das habe ich nicht getan.", "Soll ich das tun?", "Je refuse.", "Je n'ai pas obéi."),
+    *("No lo haré.", "Me niego a hacerlo.", "Я отказался.", "Odmawiam."),
+    *("我没有执行", "我拒绝", "実行していません"),
     *("Das kann ich hier nicht tun.", "Ich werde die Dateien nicht löschen.", "Leider fehlt das Datum."),
     *("Je ne peux pas le faire.", "Désolé, il manque la date.", "Malheureusement, c'est impossible."),
     *("No puedo hacerlo.", "No voy a borrar nada.", "Lo siento, falta la fecha.", "Lamentablemente no."),
