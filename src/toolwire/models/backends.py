@@ -287,7 +287,7 @@ class TextBackend:
             results=result_texts(request.messages),
         )
         end = Finish(FinishReason.STOP)
-        has_called, has_usage, trailing, written = False, False, 0, 0
+        has_called, is_over, has_usage, trailing, written = False, False, False, 0, 0
         raw = options.raw_text
         prompt = text_messages(
             request.messages, format=self.format, tools=tools, results=self._results, memo=options.memo
@@ -318,12 +318,16 @@ class TextBackend:
                     if has_called and isinstance(event, ContentDelta):
                         trailing += len(event.text.strip())
                     yield event
-                if self._babble is not None and trailing > self._babble:
+                    is_over = has_called and request.parallel is False
+                    if is_over:
+                        break
+                if is_over or (self._babble is not None and trailing > self._babble):
                     break
         if not has_usage:  # the model was stopped before it reported them, or never does
             read = sum(len(part.text) for message in prompt for part in message.parts if isinstance(part, TextPart))
             yield UsageCounted(Usage(estimate_tokens(read), estimate_tokens(written), estimated=True))
-        for event in parser.finish():
+        # Behind the only call that the request allows, the model was stopped, as by a stop word.
+        for event in (Finish(FinishReason.TOOL_CALLS),) if is_over else parser.finish():
             if isinstance(event, Finish) and end.reason is not FinishReason.STOP:
                 event = end
             yield event

@@ -200,6 +200,10 @@ class ConstrainedSource:
             return None
         return _FIELDS.get((self.constraint.server if self.constraint else "") or self.api)
 
+    def _demanded(self, request: ChatRequest) -> Constraint | None:
+        """Return the constraint of a request that demands a call; None where a server might refuse a grammar."""
+        return Constraint() if request.tool_choice.mode == "required" and "grammar" in self.takes else None
+
     def _constrained(
         self, constraint: Constraint, request: ChatRequest, keywords: Mapping[str, Any], notes: Notes | None
     ) -> dict[str, Any] | None:
@@ -263,8 +267,9 @@ class ConstrainedSource:
         """
         answer = ConstrainedAnswer(self.model, _GRAMMAR, refusals, notes)
         constrained: dict[str, Any] | None = None
-        if self.constraint is not None and not answer.was_refused():
-            constrained = self._constrained(self.constraint, request, keywords, notes)
+        constraint = self.constraint or self._demanded(request)
+        if constraint is not None and not answer.was_refused():
+            constrained = self._constrained(constraint, request, keywords, notes)
         first = None if constrained is None else self.source(prompt, **constrained)
         async with aclosing(answer.events(first, lambda: self.source(prompt, **keywords))) as pieces:
             async for piece in pieces:

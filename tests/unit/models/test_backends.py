@@ -46,9 +46,12 @@ def backend(*pieces: str, reason: FinishReason = FinishReason.STOP, seen: list[s
     return TextBackend(source, format="hermes", model="scripted")
 
 
-def answer(model: TextBackend, tools: Sequence[object] = TOOLS) -> toolwire.ParsedResponse:
+def answer(
+    model: TextBackend, tools: Sequence[object] = TOOLS, *, parallel: bool | None = None
+) -> toolwire.ParsedResponse:
     async def main() -> list[Event]:
-        request = ChatRequest(messages=(Message("user", "?"),), tools=tuple(tools))  # type: ignore[arg-type]
+        messages = (Message("user", "?"),)
+        request = ChatRequest(messages=messages, tools=tuple(tools), parallel=parallel)  # type: ignore[arg-type]
         return [event async for event in model.stream(request, StreamOptions(id_seed="run.1"))]
 
     return collect(asyncio.run(main()))
@@ -72,6 +75,19 @@ def test_what_a_model_makes_up_behind_a_call_stops_it() -> None:
     response = answer(backend(CALL, "\n", "The result is certainly forty-two, ", "and so on", seen=seen))
     assert len(response.tool_calls) == 1
     assert "and so on" not in seen
+
+
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_a_request_for_one_call_stops_the_model_behind_it(size: int) -> None:
+    text = f"I add. {CALL}\n{CALL}\nDone."
+    pieces = [text[at : at + size] for at in range(0, len(text), size)]
+    for parallel, count, content in ((False, 1, "I add."), (None, 2, "I add. Done.")):
+        seen: list[str] = []
+        response = answer(backend(*pieces, seen=seen), parallel=parallel)
+        assert (len(response.tool_calls), response.finish_reason) == (count, FinishReason.TOOL_CALLS)
+        assert " ".join(response.content.split()) == content
+        assert not response.problems and response.usage is not None
+        assert len(seen) < len(pieces) or parallel is None or size > 1
 
 
 def test_a_cut_answer_says_so() -> None:

@@ -100,6 +100,20 @@ def test_the_mode_and_the_tool_choice_decide_what_the_grammar_requires() -> None
     assert none == ""
 
 
+def test_a_call_that_a_request_demands_is_constrained_in_this_process_by_default() -> None:
+    model = Recorded()
+    backend = TextBackend(model.direct, format="hermes", model="m")
+    for choice in (ToolChoice("required"), ToolChoice("required", ("ping",)), ToolChoice(), ToolChoice("none")):
+        ask(backend, tool_choice=choice)
+    options: Any = {"format": "hermes", "tool_choice": "required", "syntax": "gbnf", "text_after": True}
+    expected = [toolwire.grammar(tools, **options).text for tools in ([TOOL, OTHER], [TOOL])]
+    assert [request["grammar"] for request in model.requests] == [*expected, "", ""]
+    # A server might refuse a grammar that nobody asked for.
+    model = Recorded()
+    ask(TextBackend(model.served, format="hermes", api="vllm"), tool_choice=ToolChoice("required"))
+    assert model.requests == [{}]
+
+
 SCHEMA = ("response_format", "json_schema", "schema")
 PATHS = {
     "llama_cpp": ("grammar",),
