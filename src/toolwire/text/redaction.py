@@ -61,6 +61,16 @@ _GUARDED = (
         rf"\1{REDACTED}",
     ),
     ("://", re.compile(r"://[^\s/:@'\"<>]{0,100}:[^\s/@'\"<>]{1,200}@"), f"://{REDACTED}@"),  # user and password
+    ("://", re.compile(r"://[^\s/:@'\"<>]{20,200}@"), f"://{REDACTED}@"),  # a token in place of both
+    *(
+        (
+            sign,
+            re.compile(rf"((?<![\w-]){sign}\s{{1,3}}(?P<quote>[\"']))(?:(?!(?P=quote))[^\n]){{1,200}}"),
+            rf"\1{REDACTED}",
+        )
+        for sign in ("PASSWORD", "IDENTIFIED BY", "identified by")
+    ),
+    ("pass:", re.compile(r"((?<![\w-])-pass(?:in|out|word)?\s{1,3}pass:)[^\s\"']{1,200}"), rf"\1{REDACTED}"),
     ("earer ", re.compile(r"earer [\w.~+/=-]{8,}+"), f"earer {REDACTED}"),
     *((name, _PIN, rf"\1{REDACTED}") for name in ("pin", "PIN", "Pin", "otp", "OTP", "Otp")),
     ("asic ", re.compile(r"asic [A-Za-z0-9+/]{8,}+={1,2}"), f"asic {REDACTED}"),
@@ -135,16 +145,20 @@ _ASSIGNED = re.compile(
 # -- by name ---------------------------------------------------------------------------------------------------------
 
 _NAME = re.compile(
-    r"(?:(?i:passw(?:or)?d|passphrase|passcode|secret|credential|authorization|cookie"
+    r"(?:(?i:passw(?:or[dt])?d?|kennwort|contraseña|mot\sde\spasse|(?<![a-z])senha|wachtwoord|hasło|lösenord|şifre|пароль"
+    r"|密码|密碼|口令|パスワード|비밀번호|passphrase|passcode|secret|credential|authorization|cookie"
     r"|(?:api|app|access|private|signing|encryption|account|service|subscription)[_ -]?key|key[_-]data)s?"
     r"|(?<![A-Za-z])(?:[Pp]wd|(?i:auth|jwt|bearer))"
+    r"|(?P<weak>(?<![A-Za-z])(?i:pass|psk)(?![\w-]))"
     r"|(?P<token>(?i:token)))"
     r"(?:[A-Z_-][\w-]{0,30}+|\d++)?(?![A-Za-z])"
 )
 """Names of secrets, inside longer names too: `DB_PASSWORD`, `accessToken`, `x-api-key`; not `author` or `tokens`."""
 
 _NAME_PARTS = (
-    *("passw", "passphrase", "passcode", "secret", "credential", "authorization", "cookie", "key"),
+    *("pass", "psk", "kennwort", "contraseña", "mot de passe", "senha", "wachtwoord", "hasło", "lösenord", "şifre"),
+    *("пароль", "密码", "密碼", "口令", "パスワード", "비밀번호"),
+    *("secret", "credential", "authorization", "cookie", "key"),
     *("pwd", "auth", "jwt", "bearer", "token"),
 )
 """Every such name contains one of these in lower case; searching for them is fast."""
@@ -152,15 +166,21 @@ _BEFORE = 14  # pragma: no mutate - a larger number finds the same names
 """Maximum length of the part of a name before its key, in characters: `subscription_`."""
 
 _ATTRIBUTES = r"[\"']?(?:\s{1,3}[\w:-]{1,30}=[\"'][^\"'<>\n]{0,60}[\"']){0,4}\s?/?"
+_ASSIGNS = (
+    r"\\*(?:[\"'`]|\*\*)?\s{0,3}(?:=>|:=|[:=\uff1a])(?:\*\*)?\s{0,3}+"
+    r"(?:[|>][+-]?\n\s{1,40}+)?+(?:(?P<first>[\"'])(?P=first)(?=(?P=first)))?+"
+)
 _BETWEEN = tuple(
     re.compile(pattern)
     for pattern in (
-        # password = x, "password": "x", \"password\": \"x\", Authorization: Bearer x
-        r"\\*[\"'`]?\s{0,3}(?:=>|:=|[:=])\s{0,3}+(?:(?i:bearer|basic|token)\s{1,3}+)?+(?![<\[{(])",
+        # password = x, "password": "x", \"password\": \"x\", **password:** x, Authorization: Bearer x
+        rf"{_ASSIGNS}(?:(?i:bearer|basic|token)\s{{1,3}}+)?+(?![<\[{{(])",
+        # "name": "password", "value": "x"
+        r"\\*[\"'`]?,?\s{1,40}\\*[\"'`]?(?i:value|val|content)\\*[\"'`]?\s{0,3}[:=]\s{0,3}+(?![<\[{(])",
         # password:<|"|>x<|"|>, password:<escape>x<escape>
         r":<(?:\|\"\||escape)>",
-        # "--password", "x"
-        r"\\*[\"']\s{0,3},\s{0,3}(?=\\*[\"'])",
+        # "--password", "x"; ("password", "x")
+        r"\\*[\"']\s{0,3},\s{0,3}b?(?=\\*[\"'])",
         # <password>x, <parameter=password>x, <arg name="password" type="string">x, key="password"<|sep|>x,
         # <key>password</key><type>string</type><value>x
         rf"{_ATTRIBUTES}(?:<[^<>\s]{{1,40}})?>"
@@ -168,10 +188,14 @@ _BETWEEN = tuple(
         r"(?:\s{0,20}<(?![/!])[^<>\n]{1,60}>)?(?:\s{0,20}<!\[CDATA\[)?\s{0,20}",
     )
 )
-_LIST_ITEM = 2
-_MARKUP = (1, 3)
+_LIST_ITEM = 3
+_MARKUP = (2, 4)
 """Indices in `_BETWEEN` of those in markup, where a value ends at the next tag."""
+_SCHEME = re.compile(r"[A-Za-z][\w-]{0,24}\s{1,3}+(?=[\w.~+/=-]{8}|\[redacted\])")
+"""The scheme of an authorization before its credentials: any word."""
 _OPTION = re.compile(r"(?:^|[\s\"'\[(,])--?[\w-]{0,40}\Z")
+_PAIR_BEGINS = re.compile(r"[(\[]\s{0,3}b?\\*[\"'][\w-]{0,40}\Z")
+_PAIR_ENDS = re.compile(r"\\*[\"']\s{0,3},?\s{0,3}[)\]]")
 _CLOSING = re.compile(r"</[\w:.-]{0,40}\Z")
 _AFTER_OPTION = re.compile(r"\s{1,3}(?!-)")
 
@@ -192,6 +216,7 @@ _HARMLESS = re.compile(
     r"|[a-z]+s?://.*|[^@\s]+@[a-z\d-]+\.[a-z.]+|[a-z_]+\(.*|\$\{?\w+\}?|%\w+%|\d+(?:\.\d+)+|\*+)\Z"
 )
 """Words with digits or signs that describe a secret, and are not the secret."""
+_PASSWORD_LIKE = re.compile(r"(?=.{0,200}[A-Za-z])(?=.{0,200}\d).{6}")
 _MEANINGLESS = re.compile(r"(?i:true|false|null|none|yes|no|string)\Z")
 _PLAIN = re.compile(r"[\d.:,-]+\Z|(?:/[\w.@+-]+)+/?\Z|[a-z]+\Z")
 """Numbers, paths and words: they are not secrets, whatever the name of their variable."""
@@ -285,7 +310,8 @@ def secrets_in(value: Any) -> tuple[str, ...]:
 
 def is_secret_name(name: str) -> bool:
     """Return whether a value of this name counts as a secret."""
-    return _NAME.search(name) is not None
+    match = _NAME.search(name)
+    return match is not None and not match["weak"]
 
 
 def _redact_random(text: str) -> str:
@@ -350,8 +376,9 @@ def _value_span(text: str, name: re.Match[str]) -> tuple[int, int] | None:
         return None
     for kind, between in enumerate(_BETWEEN):
         match = between.match(text, at)
-        if match is not None and (kind != _LIST_ITEM or _is_option(text, name.start())):
-            return _span(text, match.end(), name, marked=kind in _MARKUP)
+        if match is not None and (kind != _LIST_ITEM or _is_listed(text, name.start(), match.end())):
+            scheme = _SCHEME.match(text, match.end()) if name[0].lower() == "authorization" else None
+            return _span(text, (scheme or match).end(), name, marked=kind in _MARKUP)
     match = _AFTER_OPTION.match(text, at)
     if match is not None and _is_option(text, name.start()):
         return _span(text, match.end(), name, marked=False)
@@ -371,6 +398,14 @@ def _stated_span(text: str, at: int) -> tuple[int, int] | None:
     return match.start("bare"), match.start("bare") + len(value)
 
 
+def _is_listed(text: str, at: int, behind: int) -> bool:
+    """Return whether the item of a list at a place is an option, or has the item behind it as the other of a pair."""
+    if _is_option(text, at):
+        return True
+    value = _QUOTED.match(text, behind) if _PAIR_BEGINS.search(text, max(0, at - 50), at) else None
+    return value is not None and _PAIR_ENDS.match(text, value.end()) is not None
+
+
 def _is_option(text: str, at: int) -> bool:
     return _OPTION.search(text, max(0, at - 45), at) is not None
 
@@ -387,6 +422,8 @@ def _span(text: str, at: int, name: re.Match[str], *, marked: bool) -> tuple[int
         return None
     value = match["value"].rstrip()
     if len(value) < least or _MEANINGLESS.match(value) or (name["token"] and _NUMBER.match(value)):
+        return None
+    if name["weak"] and (not _PASSWORD_LIKE.match(value) or _HARMLESS.match(value)):
         return None
     start = match.start("value")
     return start, start + len(value)
@@ -412,6 +449,8 @@ def _is_secret(key: Any, value: Any) -> bool:
         return _SHORT_VALUE.match(str(value)) is not None
     # Numbers named "token" are counts: `{"token": 7}`.
     name = _NAME.search(key) if isinstance(key, str) else None
+    if name is not None and name["weak"]:
+        return isinstance(value, str) and _PASSWORD_LIKE.match(value) is not None and not _HARMLESS.match(value)
     if name is None and isinstance(value, str) and isinstance(key, str):
         return is_random(value) and _ASSIGNED.fullmatch(f"={value}") is not None and _KEYLIKE.fullmatch(key) is not None
     if name is None or isinstance(value, bool | dict | list | tuple) or value is None or value == "":

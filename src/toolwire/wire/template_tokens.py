@@ -14,8 +14,9 @@ _BRACKETED = (
 )
 _TAGS = (
     "s|bos|eos|sop|eop|unk|pad|BOS_TOKEN|EOS_TOKEN|SPECIAL_\\d+|unused\\d+|extra_id_\\d+|seed:bos|seed:eos"
-    "|start_of_turn|end_of_turn|end_of_utterance|(?:start|end)_of_(?:image|audio)|image_soft_token|audio_soft_token"
+    "|start_of_turn|end_of_turn|(?:begin|end)_of_utterance|(?:begin(?:ning)?|start|end)_of_(?:image|audio)|image_soft_token|audio_soft_token"
     "|fim[_-](?:prefix|middle|suffix|pad)|file_sep|PRE|SUF|MID|EOT|_user|_bot|_system|_start|_end|reserved_\\d+|role"
+    "|用户|AI|eod|fake_token_around_image|\\[(?:BOS|EOS|PAD)_never_used_\\w+\\]"
 )
 TEMPLATE_TOKEN = re.compile(
     r"<[|｜][^\s<>|｜]{1,64}[|｜]?>"  # <|im_start|>, <|turn>, <｜User｜>

@@ -76,6 +76,45 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJl"
         ('{"pin": "1234", "n": 1}', '{"pin": "[redacted]", "n": 1}'),
         (r'{"a": "{\"pin\": 123456}"}', r'{"a": "{\"pin\": [redacted]}"}'),
         ("<parameter=pin>\n1234\n</parameter>", "<parameter=pin>\n[redacted]\n</parameter>"),
+        *(
+            (f"{name}: hunter2", f"{name}: [redacted]")
+            for name in (
+                *("Passwort", "Kennwort", "contraseña", "mot de passe", "senha", "wachtwoord", "hasło", "lösenord"),
+                *(
+                    "şifre",
+                    "Пароль",
+                    "密码",
+                    "密碼",
+                    "口令",
+                    "パスワード",
+                    "비밀번호",
+                    "DB_PASS",
+                    "ansible_ssh_pass",
+                    "psk",
+                    "pass",
+                ),
+            )
+        ),
+        ("密码：hunter2", "密码：[redacted]"),
+        ("**Password:** `hunter2`, **secret**: hunter2", "**Password:** `[redacted]`, **secret**: [redacted]"),
+        ("password: |\n  hunter2\n", "password: |\n  [redacted]\n"),
+        ("password: >-\n  hunter2\n", "password: >-\n  [redacted]\n"),
+        ('password = """hunter2"""', 'password = """[redacted]"""'),
+        ('{"name": "password", "value": "hunter2"}', '{"name": "password", "value": "[redacted]"}'),
+        ("- name: DB_PASSWORD\n  value: hunter2", "- name: DB_PASSWORD\n  value: [redacted]"),
+        ('<add key="password" value="hunter2"/>', '<add key="password" value="[redacted]"/>'),
+        ("Authorization: ApiKey abcdefgh1", "Authorization: ApiKey [redacted]"),
+        ("authorization: SSWS abcdefgh1; next", "authorization: SSWS [redacted]; next"),
+        (
+            "[['x-api-key', 'hunter2'], ('password', 'a b')]",
+            "[['x-api-key', '[redacted]'], ('password', '[redacted]')]",
+        ),
+        ("[(b'authorization', b'hunter2')]", "[(b'authorization', b'[redacted]')]"),
+        ("git clone https://abcdefghij1234567890@x.org/r", "git clone https://[redacted]@x.org/r"),
+        ("CREATE USER u IDENTIFIED BY 'hunter2'", "CREATE USER u IDENTIFIED BY '[redacted]'"),
+        ("ALTER USER u WITH PASSWORD 'hunter2'; x", "ALTER USER u WITH PASSWORD '[redacted]'; x"),
+        ('#define PASSWORD "hunter2"', '#define PASSWORD "[redacted]"'),
+        ("openssl rsa -passin pass:hunter2 -in k", "openssl rsa -passin pass:[redacted] -in k"),
     ],
 )
 def test_secrets_are_redacted(text: str, clean: str) -> None:
@@ -114,6 +153,9 @@ def test_secrets_are_redacted(text: str, clean: str) -> None:
         "sig=1; a?signature=yes&sigma=abcdefghijklmnop",
         '{"pin": 13, "spin": 1234, "pins": [1234], "pin": "A0"}',
         "pinned: 1234; opinion=12345; pin 1234",
+        "pass: 1234, fail: 2; first_pass = quick; pass=12-16; bypass: hunter2; pass: 30seconds; desenha: abc123",
+        "https://docs@example.org and the name of the value: 5",
+        "('user', 'password', 'email'), ['secret', 'email', 1], ['password', email]",
         "see https://hooks.slack.com/docs",
     ],
 )
@@ -124,7 +166,7 @@ def test_text_without_secrets_is_unchanged(text: str) -> None:
 def test_names_of_secrets_are_recognised_by_their_words() -> None:
     secret = ("password", "userPassword", "API_KEY", "x-api-key", "auth", "client_secret", "refresh_token", "Cookie")
     assert [name for name in secret if not is_secret_name(name)] == []
-    plain = ("author", "tokens", "max_tokens", "key", "monkey", "path", "secretary")
+    plain = ("pass", "author", "tokens", "max_tokens", "key", "monkey", "path", "secretary")
     assert [name for name in plain if is_secret_name(name)] == []
 
 
@@ -240,3 +282,8 @@ def test_secrets_in_nested_values_are_redacted() -> None:
 )  # fmt: skip
 def test_redaction_of_long_hostile_text_takes_linear_time(piece: str) -> None:
     redact(piece * (200_000 // len(piece)))
+
+
+def test_a_value_under_a_weak_name_is_a_secret_only_if_it_looks_like_a_password() -> None:
+    values = {"db_pass": "hunter2", "first_pass": "quick", "pass": 12345678, "second_pass": "30seconds"}
+    assert redact_value(values) == {**values, "db_pass": REDACTED}
