@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,19 @@ class BusySign:
             if self._status is not None:
                 self._status.stop()
             self._status = None
+
+    @contextmanager
+    def counting(self, count: int, things: str) -> Iterator[Callable[[], None]]:
+        """Show how many of some things are done while the block runs; call the function after each."""
+        count_done = 0
+
+        def next_thing() -> None:
+            nonlocal count_done
+            count_done += 1
+            self.update(f"{count_done} of {count} {things}")
+
+        with self.waiting(f"0 of {count} {things}"):
+            yield next_thing
 
     def update(self, what: str) -> None:
         """Show another text beside the spinner."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -100,6 +98,7 @@ def check(
     target: Annotated[str | None, typer.Argument(help="A profile of --config, or the base URL of a server.")] = None,
 ) -> None:
     """Ask a model's endpoint small questions, and say which rules of its API it breaks."""
+    _check_mode(options)
     profile = _checked_profile(target, options)
     if options.compare is not None:
         from toolwire.cli.compare_vendors import compare_endpoints  # here, because only it needs the extra
@@ -108,9 +107,6 @@ def check(
         if not compare_endpoints(reference, profile, options):
             raise typer.Exit(1)
         return
-    for name in ("requests", "fail_under"):
-        if getattr(options, name) is not None:
-            raise CliError(f"--{name.replace('_', '-')} belongs to --compare")
     with needs_extra("A check"):
         probes = _chosen(options.only or [], smoke=options.smoke)
         results = asyncio.run(_run(open_endpoint(profile), probes, options))
@@ -145,15 +141,24 @@ def _checked_profile(target: str | None, options: CheckOptions) -> ModelProfile:
     return ModelProfile(provider=options.api or "", model=options.model or "", url=url or "", key_env=options.key_env)
 
 
-def _for_reference(options: CheckOptions) -> CheckOptions:
-    """Return the options with which the reference of a comparison is opened: a URL keeps those of the endpoint.
+def _check_mode(options: CheckOptions) -> None:
+    """Check that no option of probes is beside --compare, and none of --compare without it.
 
     Raises:
-        CliError: an option of probes is given.
+        CliError: one is.
     """
-    for name, value in (("smoke", options.smoke), ("only", options.only), ("junit", options.junit)):
-        if value:
+    if options.compare is None:
+        for name, value in (("requests", options.requests), ("fail-under", options.fail_under)):
+            if value is not None:
+                raise CliError(f"--{name} belongs to --compare")
+        return
+    for name, is_set in (("smoke", options.smoke), ("only", options.only), ("junit", options.junit)):
+        if is_set:
             raise CliError(f"--{name} belongs to the probes, which --compare does not run")
+
+
+def _for_reference(options: CheckOptions) -> CheckOptions:
+    """Return the options with which the reference of a comparison is opened: a URL keeps those of the endpoint."""
     is_url = _is_url(options.compare or "")
     return replace(options, base_url=None) if is_url else replace(options, base_url=None, api=None, model=None)
 
@@ -223,7 +228,7 @@ async def _run(opened: OpenEndpoint, probes: list[Probe], options: CheckOptions)
             signed=endpoint.signed,
             max_tokens=options.max_tokens,
         )
-        with _progress(len(probes)) as next_probe:
+        with BUSY.counting(len(probes), "probes") as next_probe:
             async for result in run_probes(model, probes, tries=options.tries):
                 # A reason quotes the answer, in which a faulty server may quote the key.
                 results.append(replace(result, reason=client.without_secrets(result.reason)))
@@ -238,17 +243,3 @@ async def _run(opened: OpenEndpoint, probes: list[Probe], options: CheckOptions)
     finally:
         await opened.transport.close()
     return results
-
-
-@contextmanager
-def _progress(count: int) -> Iterator[Callable[[], None]]:
-    """Show the number of results on standard error while the block runs; call the function after each."""
-    count_done = 0
-
-    def next_probe() -> None:
-        nonlocal count_done
-        count_done += 1
-        BUSY.update(f"{count_done} of {count} probes")
-
-    with BUSY.waiting(f"0 of {count} probes"):
-        yield next_probe

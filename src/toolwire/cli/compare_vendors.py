@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from toolwire.errors import ConfigurationError
 
 with needs_extra("A comparison", "eval"):
     from toolwire.evaluation.compared_requests import ComparedRequest, own_requests, read_requests
-    from toolwire.evaluation.vendor_comparison import ComparedAnswers, VendorComparison, compare_vendors
+    from toolwire.evaluation.vendor_comparison import VendorAnswer, VendorComparison, compare_vendors
 
 if TYPE_CHECKING:
     from toolwire.cli.check_command import CheckOptions
@@ -51,34 +51,25 @@ def compare_endpoints(reference: ModelProfile, compared: ModelProfile, options: 
 async def _run(
     reference: OpenEndpoint, compared: OpenEndpoint, requests: Sequence[ComparedRequest], options: CheckOptions
 ) -> VendorComparison:
-    answered = 0
-
-    def next_request(_: ComparedAnswers) -> None:
-        nonlocal answered
-        answered += 1
-        BUSY.update(f"{answered} of {len(requests)} requests")
-
     try:
         reference, compared = await reference.with_model(), await compared.with_model()
         clients = [endpoint.connect(endpoint.transport, False) for endpoint in (reference, compared)]
         ask = [partial(_ask, client, options.max_tokens) for client in clients]
-        with BUSY.waiting(f"0 of {len(requests)} requests"):
-            comparison = await compare_vendors(ask[0], ask[1], requests, each=next_request)
+        with BUSY.counting(len(requests), "requests") as next_request:
+            comparison = await compare_vendors(ask[0], ask[1], requests, each=lambda _: next_request())
     finally:
         await reference.transport.close()
         await compared.transport.close()
 
-    def hidden(text: str) -> str:
-        return clients[0].without_secrets(clients[1].without_secrets(text))
-
+    comparison = _without_secrets(comparison, clients)
     names = {"reference": _name(reference), "compared": _name(compared)}
-    _check_answered(comparison, names, hidden)
+    _check_answered(comparison, names)
     if options.json:
         emit({"endpoints": names, **comparison_row(comparison)})
     else:
-        show_comparison(comparison, names, hidden)
+        show_comparison(comparison, names)
     if options.report is not None:
-        write_comparison(options.report, names, comparison, hidden)
+        write_comparison(options.report, names, comparison)
     return comparison
 
 
@@ -90,13 +81,27 @@ def _name(endpoint: OpenEndpoint) -> str:
     return f"{endpoint.profile.model} at {endpoint.profile.url or endpoint.api.name}"
 
 
-def _check_answered(comparison: VendorComparison, names: Mapping[str, str], hidden: Callable[[str], str]) -> None:
+def _without_secrets(comparison: VendorComparison, clients: Sequence[Client]) -> VendorComparison:
+    """Return a comparison whose texts contain no key: they quote servers, which may quote one."""
+
+    def hidden(text: str) -> str:
+        for client in clients:
+            text = client.without_secrets(text)
+        return text
+
+    def cleaned(answer: VendorAnswer) -> VendorAnswer:
+        return replace(answer, faults=tuple(map(hidden, answer.faults)), error=hidden(answer.error))
+
+    pairs = (replace(p, reference=cleaned(p.reference), compared=cleaned(p.compared)) for p in comparison.answers)
+    return VendorComparison(tuple(pairs))
+
+
+def _check_answered(comparison: VendorComparison, names: Mapping[str, str]) -> None:
     """Check that each endpoint has answered at least one request.
 
     Raises:
         ConfigurationError: one has not; its first error is the reason.
     """
-    for column in ("reference", "compared"):
-        answers = [getattr(pair, column) for pair in comparison.answers]
+    for column, answers in comparison.columns.items():
         if all(answer.is_called is None for answer in answers):
-            raise ConfigurationError(f"{names[column]} answered no request: {hidden(answers[0].error)}")
+            raise ConfigurationError(f"{names[column]} answered no request: {answers[0].error}")

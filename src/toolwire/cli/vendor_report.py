@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from toolwire.cli.console import console, labelled, print_rows, styled
 with needs_extra("A comparison", "eval"):
     from toolwire.evaluation.intervals import Share
     from toolwire.evaluation.report_page import interval, percent
-    from toolwire.evaluation.vendor_comparison import TriggerSimilarity, VendorAnswer, VendorComparison
+    from toolwire.evaluation.vendor_comparison import TriggerSimilarity, VendorComparison
 
 MAX_SHOWN = 10
 """Maximum number of faults and errors that are shown; all are in the file."""
@@ -26,87 +26,74 @@ MAX_SHOWN = 10
 def comparison_row(comparison: VendorComparison) -> dict[str, Any]:
     """Return the measures as an object; shares are from 0 to 1, and None without an answer that counts."""
     similarity = comparison.similarity
-    rows = {"reference": comparison.reference_accuracy, "compared": comparison.compared_accuracy}
     return {
         "requests": len(comparison.answers),
-        "schema_accuracy": {name: _share(share) for name, share in rows.items()},
+        "schema_accuracy": {
+            name: {**asdict(share), "value": share.value} for name, share in _shares(comparison).items()
+        },
         "trigger_similarity": {
             **asdict(similarity),
             "precision": similarity.precision,
             "recall": similarity.recall,
             "f1": similarity.f1,
         },
-        "errors": {name: sum(map(_failed, answers)) for name, answers in _columns(comparison).items()},
+        "errors": {
+            name: sum(answer.is_called is None for answer in answers) for name, answers in comparison.columns.items()
+        },
     }
 
 
-def show_comparison(comparison: VendorComparison, names: Mapping[str, str], hidden: Callable[[str], str]) -> None:
+def show_comparison(comparison: VendorComparison, names: Mapping[str, str]) -> None:
     """Print the measures, and the first faults and errors.
 
     Args:
         comparison: the comparison.
         names: the names of "reference" and "compared".
-        hidden: returns a text without the secrets in it.
     """
     rows = []
-    shares = {"reference": comparison.reference_accuracy, "compared": comparison.compared_accuracy}
-    for column, answers in _columns(comparison).items():
+    shares, columns = _shares(comparison), comparison.columns
+    f1 = {"reference": "-", "compared": _f1(comparison.similarity)}
+    for column, answers in columns.items():
         calls = Counter(answer.is_called for answer in answers)
         counts = (calls[True], calls[False], calls[None])
-        measures = (f"{percent(shares[column].value)}, {interval(shares[column])}", _f1(comparison.similarity, column))
+        measures = (f"{percent(shares[column].value)}, {interval(shares[column])}", f1[column])
         rows.append([styled(text) for text in (names[column], *map(str, counts), *measures)])
     titles = ("endpoint", "calls", "words", "errors", "schema accuracy", "trigger similarity")
     print_rows(titles, rows, fold=("endpoint",), right=("calls", "words", "errors"))
     screen = console()
-    for column, answers in _columns(comparison).items():
+    for column, answers in columns.items():
         faults = [
             (pair.request, text)
             for pair, answer in zip(comparison.answers, answers, strict=True)
             for text in (*answer.faults, *filter(None, [answer.error]))
         ]
         for request, text in faults[:MAX_SHOWN]:
-            screen.print(labelled("fault", f"{names[column]}, {request}: {hidden(text)}", "dim"))
+            screen.print(labelled("fault", f"{names[column]}, {request}: {text}", "dim"))
         if len(faults) > MAX_SHOWN:
             screen.print(
                 Text(f"and {len(faults) - MAX_SHOWN} more of {names[column]}; --report writes all", style="dim")
             )
 
 
-def write_comparison(
-    path: str, names: Mapping[str, str], comparison: VendorComparison, hidden: Callable[[str], str]
-) -> None:
+def write_comparison(path: str, names: Mapping[str, str], comparison: VendorComparison) -> None:
     """Write a JSON file with the measures and all answers.
 
     Raises:
         OSError: the file cannot be written.
     """
-    # Answers quote servers, which may quote a key.
     report = {
         "endpoints": dict(names),
         **comparison_row(comparison),
         "answers": [asdict(pair) for pair in comparison.answers],
     }
-    Path(path).write_text(hidden(json.dumps(report, indent=1)) + "\n", "utf-8")
+    Path(path).write_text(json.dumps(report, indent=1) + "\n", "utf-8")
 
 
-def _columns(comparison: VendorComparison) -> dict[str, list[VendorAnswer]]:
-    return {
-        "reference": [pair.reference for pair in comparison.answers],
-        "compared": [pair.compared for pair in comparison.answers],
-    }
+def _shares(comparison: VendorComparison) -> dict[str, Share]:
+    return {"reference": comparison.reference_accuracy, "compared": comparison.compared_accuracy}
 
 
-def _failed(answer: VendorAnswer) -> bool:
-    return answer.is_called is None
-
-
-def _share(share: Share) -> dict[str, Any]:
-    return {**asdict(share), "value": share.value}
-
-
-def _f1(similarity: TriggerSimilarity, column: str) -> str:
-    if column == "reference":
-        return "-"
+def _f1(similarity: TriggerSimilarity) -> str:
     if similarity.f1 is None:
         return "no endpoint called"
     return f"F1 {percent(similarity.f1)} ({percent(similarity.low)} to {percent(similarity.high)})"

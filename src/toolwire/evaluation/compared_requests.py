@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from toolwire.errors import ConfigurationError, DefinitionError
-from toolwire.evaluation.suite import BrokenRow
+from toolwire.evaluation.suite import BrokenRow, read_lines
 from toolwire.messages import Message
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.request import ChatRequest
@@ -41,26 +40,19 @@ def read_requests(path: Path) -> tuple[list[ComparedRequest], list[BrokenRow]]:
     Raises:
         ConfigurationError: the file cannot be read, or has no request.
     """
-    requests, broken = list[ComparedRequest](), list[BrokenRow]()
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise ConfigurationError(f"{path}: {error.strerror or error}") from error
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            chat = get_api(BODIES).decode_request(json.loads(line))
-            if not chat.tools:
-                raise ValueError("the request offers no tools")
-        except (ValueError, RecursionError, DefinitionError) as error:
-            broken.append(BrokenRow(f"{path}, line {number}", " ".join(str(error).split())[:300]))
-        else:
-            requests.append(ComparedRequest(f"line {number}", replace(chat, model="", stream=False)))
-    if not requests:
-        detail = f": {broken[0].place}: {broken[0].reason}" if broken else ""
-        raise ConfigurationError(f"{path} has no request{detail}")
-    return requests, broken
+    return read_lines(path, _request, noun="request")
+
+
+def _request(line: bytes, number: int) -> ComparedRequest:
+    """Return the request in a line.
+
+    Raises:
+        ValueError, DefinitionError: it is not one.
+    """
+    chat = get_api(BODIES).decode_request(json.loads(line))
+    if not chat.tools:
+        raise ValueError("the request offers no tools")
+    return ComparedRequest(f"line {number}", replace(chat, model="", stream=False))
 
 
 def own_requests() -> list[ComparedRequest]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -18,6 +18,7 @@ from toolwire.messages import Message, TextPart
 from toolwire.tools import ToolDefinition, definitions
 
 DEFAULT_GROUP = "questions"
+_RowT = TypeVar("_RowT")
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,31 @@ def load_rows(path: Path) -> Suite:
     Raises:
         ConfigurationError: the file cannot be read, or has no question.
     """
-    questions: dict[str, SuiteQuestion] = {}
+    ids: set[str] = set()
+
+    def read(line: bytes, number: int) -> SuiteQuestion:
+        question = _question(line, default_id=f"line {number}")
+        if question.id in ids:
+            raise ValueError(f"an earlier row has the id {question.id!r:.100}")
+        ids.add(question.id)
+        return question
+
+    questions, broken = read_lines(path, read, noun="question")
+    return Suite(path.stem, tuple(questions), tuple(broken))
+
+
+def read_lines(path: Path, read: Callable[[bytes, int], _RowT], *, noun: str) -> tuple[list[_RowT], list[BrokenRow]]:
+    """Return what the lines of a file stand for, and the lines that stand for nothing.
+
+    Args:
+        path: the file.
+        read: reads a line with its number; it raises ValueError, RecursionError or DefinitionError for a broken one.
+        noun: the word for what a line stands for.
+
+    Raises:
+        ConfigurationError: the file cannot be read, or has no such line.
+    """
+    rows: list[_RowT] = []
     broken: list[BrokenRow] = []
     try:
         lines = path.read_bytes().split(b"\n")
@@ -162,19 +187,15 @@ def load_rows(path: Path) -> Suite:
         if not line.strip():
             continue
         try:
-            question = _question(line, default_id=f"line {number}")
-            if question.id in questions:
-                raise ValueError(f"an earlier row has the id {question.id!r:.100}")
+            rows.append(read(line, number))
         except ValidationError as error:
             broken.append(BrokenRow(f"{path}, line {number}", validation_message(error)))
         except (ValueError, RecursionError, DefinitionError) as error:
             broken.append(BrokenRow(f"{path}, line {number}", " ".join(str(error).split())[:300]))
-        else:
-            questions[question.id] = question
-    if not questions:
+    if not rows:
         detail = f": {broken[0].place}: {broken[0].reason}" if broken else ""
-        raise ConfigurationError(f"{path} has no question{detail}")
-    return Suite(path.stem, tuple(questions.values()), tuple(broken))
+        raise ConfigurationError(f"{path} has no {noun}{detail}")
+    return rows, broken
 
 
 def _question(line: bytes, *, default_id: str) -> SuiteQuestion:

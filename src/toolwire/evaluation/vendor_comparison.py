@@ -98,6 +98,14 @@ class VendorComparison:
     answers: tuple[ComparedAnswers, ...]
 
     @property
+    def columns(self) -> dict[str, list[VendorAnswer]]:
+        """The answers of "reference" and of "compared"."""
+        return {
+            "reference": [pair.reference for pair in self.answers],
+            "compared": [pair.compared for pair in self.answers],
+        }
+
+    @property
     def similarity(self) -> TriggerSimilarity:
         """The similarity of the requests for which the endpoints called."""
         pairs = [(pair.reference.is_called, pair.compared.is_called) for pair in self.answers]
@@ -111,12 +119,12 @@ class VendorComparison:
     @property
     def reference_accuracy(self) -> Share:
         """The share of the reference's answers with calls in which all calls follow the schemas of their tools."""
-        return _accuracy([pair.reference for pair in self.answers])
+        return _accuracy(self.columns["reference"])
 
     @property
     def compared_accuracy(self) -> Share:
         """The same share of the compared endpoint."""
-        return _accuracy([pair.compared for pair in self.answers])
+        return _accuracy(self.columns["compared"])
 
 
 async def compare_vendors(
@@ -153,9 +161,9 @@ async def compare_vendors(
 
 def judged(response: ParsedResponse, chat: ChatRequest) -> VendorAnswer:
     """Return whether an answer ends with calls, and what is wrong with them."""
+    # Programs look at the finish reason: calls of an answer that ends with another one do not run.
     if response.finish_reason is not FinishReason.TOOL_CALLS:
         return VendorAnswer(is_called=False)
-    # Programs look at the finish reason: calls of an answer that ends with another one do not run.
     schemas = {tool.name: tool.parameters for tool in chat.tools}
     broken = [f"{call.name}: the call is not complete" for call in response.incomplete]
     wrong = chain.from_iterable(_faults(call.name, call.arguments, schemas) for call in response.tool_calls)
