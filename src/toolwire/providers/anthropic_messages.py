@@ -219,8 +219,8 @@ class AnthropicMessages(ProviderApi):
             case ToolCall():
                 use = {"type": "tool_use", "id": part.id, "name": part.name, "input": part.arguments}
                 return [{**use, **_own(part)}]
-            case ReasoningPart(text, signature, self.kind, data) if role == "assistant" and (signature or data):
-                return [data or {"type": "thinking", "thinking": text, "signature": signature}]
+            case ReasoningPart(_, signature, self.kind, data) if role == "assistant" and (signature or data):
+                return [thinking_block(part)]
             case OpaquePart(data, self.kind) if self.takes_file_ids or not is_uploaded(data):
                 return [data]
             case _:

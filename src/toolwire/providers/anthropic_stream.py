@@ -282,10 +282,10 @@ def add_error(body: Mapping[str, Any], builder: ResponseBuilder) -> bool:
 
 
 def thinking_block(part: ReasoningPart) -> Json:
-    """Return the block of an answer for reasoning: without a text, one that clients do not show."""
-    signature = signature_in(part, KIND)
-    if part.provider == KIND and part.data is not None:
+    """Return the block for reasoning: for a seal without a text, one that clients do not show."""
+    if part.provider == KIND and part.data:
         return part.data
+    signature = signature_in(part, KIND)
     if part.provider != KIND and signature and not part.text:
         return {"type": "redacted_thinking", "data": signature}
     return {"type": "thinking", "thinking": part.text, "signature": signature}

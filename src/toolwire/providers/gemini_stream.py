@@ -196,11 +196,13 @@ class GeminiStreamReader:
                 self._end_thought(signature)
             return
         call = part.get("functionCall")
-        signed = signature_part(signature, text) if isinstance(text, str) or isinstance(call, Mapping) else None
-        if signed is not None and signed.text == "".join(self._thought) != "":
-            self._thought.clear()  # a seal contains the thought
+        signed: ReasoningPart | None = None
+        if signature and (isinstance(text, str) or isinstance(call, Mapping)):
+            signed = signature_part(signature, text)
+            if signed.text == "".join(self._thought):
+                self._thought.clear()  # a seal contains the thought
         self._end_thought()
-        if signature and signed is not None:
+        if signed is not None:
             builder.end_reasoning(signed)
         if isinstance(call, Mapping):
             self._call(camel(call))
