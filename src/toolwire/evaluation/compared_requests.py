@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from toolwire.evaluation.suite import BrokenRow, read_lines
 from toolwire.messages import Message
+from toolwire.probes.probe_requests import closed_tool
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.request import ChatRequest
 from toolwire.tools import ToolDefinition
@@ -67,80 +68,91 @@ def _own_chats() -> Iterator[ChatRequest]:
             yield ChatRequest.of((Message("user", text),), {"tools": tools})
 
 
-def _tool(name: str, description: str, optional: Sequence[str] = (), **properties: Any) -> ToolDefinition:
-    required = [key for key in properties if key not in optional]
-    schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    return ToolDefinition(name, description, schema)
-
-
 _TEXT: Final = {"type": "string"}
 _DATE: Final = {"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$", "description": "Such as 2026-05-31."}
 _COUNT: Final = {"type": "integer", "minimum": 1, "maximum": 20}
 _TRAVEL: Final = (
-    _tool("get_weather", "Return the forecast for a city on a day.", city=_TEXT, date=_DATE),
-    _tool(
+    closed_tool("get_weather", "Return the forecast for a city on a day.", {"city": _TEXT, "date": _DATE}),
+    closed_tool(
         "find_trains",
         "Return the trains between two stations on a day.",
-        ("travellers", "class"),
-        **{
+        {
             "from": _TEXT,
             "to": _TEXT,
             "date": _DATE,
             "travellers": _COUNT,
             "class": {"type": "string", "enum": ["first", "second"]},
         },
+        optional=("travellers", "class"),
     ),
-    _tool("convert_money", "Convert an amount of money.", amount={"type": "number"}, source=_TEXT, target=_TEXT),
+    closed_tool(
+        "convert_money",
+        "Convert an amount of money.",
+        {"amount": {"type": "number"}, "source": _TEXT, "target": _TEXT},
+    ),
 )
 _OFFICE: Final = (
-    _tool(
+    closed_tool(
         "create_event",
         "Enter an event in the calendar.",
-        ("guests",),
-        title=_TEXT,
-        date=_DATE,
-        hour={"type": "integer", "minimum": 0, "maximum": 23},
-        guests={"type": "array", "items": {"type": "string", "format": "email"}},
+        {
+            "title": _TEXT,
+            "date": _DATE,
+            "hour": {"type": "integer", "minimum": 0, "maximum": 23},
+            "guests": {"type": "array", "items": {"type": "string", "format": "email"}},
+        },
+        optional=("guests",),
     ),
-    _tool(
+    closed_tool(
         "send_message",
         "Send a message to a colleague.",
-        ("urgent",),
-        to=_TEXT,
-        text=_TEXT,
-        urgent={"type": "boolean"},
+        {"to": _TEXT, "text": _TEXT, "urgent": {"type": "boolean"}},
+        optional=("urgent",),
     ),
-    _tool("search_files", "Search the files of the company.", ("limit",), query=_TEXT, limit=_COUNT),
+    closed_tool(
+        "search_files",
+        "Search the files of the company.",
+        {"query": _TEXT, "limit": _COUNT},
+        optional=("limit",),
+    ),
 )
 _SHOP: Final = (
-    _tool(
+    closed_tool(
         "place_order",
         "Order products.",
-        items={
-            "type": "array",
-            "minItems": 1,
+        {
             "items": {
+                "type": "array",
+                "minItems": 1,
+                "items": {
+                    "type": "object",
+                    "properties": {"product": _TEXT, "count": _COUNT},
+                    "required": ["product", "count"],
+                    "additionalProperties": False,
+                },
+            },
+            "address": {
                 "type": "object",
-                "properties": {"product": _TEXT, "count": _COUNT},
-                "required": ["product", "count"],
+                "properties": {"street": _TEXT, "city": _TEXT, "postcode": _TEXT},
+                "required": ["street", "city"],
                 "additionalProperties": False,
             },
         },
-        address={
-            "type": "object",
-            "properties": {"street": _TEXT, "city": _TEXT, "postcode": _TEXT},
-            "required": ["street", "city"],
-            "additionalProperties": False,
-        },
     ),
-    _tool("order_status", "Return where an order is.", order={"type": "string", "pattern": "^[A-Z]{2}-[0-9]{4}$"}),
-    _tool(
+    closed_tool(
+        "order_status",
+        "Return where an order is.",
+        {"order": {"type": "string", "pattern": "^[A-Z]{2}-[0-9]{4}$"}},
+    ),
+    closed_tool(
         "open_return",
         "Send an order back.",
-        ("comment",),
-        order=_TEXT,
-        reason={"type": "string", "enum": ["broken", "wrong product", "too late", "other"]},
-        comment={"anyOf": [_TEXT, {"type": "null"}]},
+        {
+            "order": _TEXT,
+            "reason": {"type": "string", "enum": ["broken", "wrong product", "too late", "other"]},
+            "comment": {"anyOf": [_TEXT, {"type": "null"}]},
+        },
+        optional=("comment",),
     ),
 )
 _SET: Final[tuple[tuple[tuple[ToolDefinition, ...], tuple[str, ...]], ...]] = (

@@ -19,25 +19,26 @@ from toolwire.tools import ToolDefinition
 Arguments = Mapping[str, Any]
 
 
-def _tool(name: str, description: str, properties: dict[str, Any], **more: Any) -> ToolDefinition:
+def closed_tool(name: str, description: str, properties: dict[str, Any], **more: Any) -> ToolDefinition:
+    """Return a tool with these properties and no others; all are required but those in `optional`."""
     required = [name for name in properties if name not in more.get("optional", ())]
     schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
     return ToolDefinition(name, description, {**schema, **more.get("schema", {})}, annotations=more.get("hints", {}))
 
 
 _CITY: Final = {"type": "string", "description": "The name of the city."}
-WEATHER: Final = _tool(
+WEATHER: Final = closed_tool(
     "get_weather",
     "Return the weather forecast for a city.",
     {"city": _CITY, "days": {"type": "integer", "description": "The number of days."}},
 )
-TIME: Final = _tool("get_time", "Return the local time in a city.", {"city": _CITY})
-NOTE: Final = _tool(
+TIME: Final = closed_tool("get_time", "Return the local time in a city.", {"city": _CITY})
+NOTE: Final = closed_tool(
     "save_note",
     "Save a note.",
     {"title": {"type": "string"}, "text": {"type": "string"}},
 )
-REFRESH: Final = _tool("refresh", "Read the mailbox again. It has no parameters.", {})
+REFRESH: Final = closed_tool("refresh", "Read the mailbox again. It has no parameters.", {})
 TOOLS: Final = (WEATHER, TIME)
 PARIS: Final = {"city": "Paris", "days": 3}
 ROME: Final = {"city": "Rome", "days": 5}
@@ -205,26 +206,16 @@ COUNTED_DESCRIPTIONS: Final = _counted(
     replace(NOTE, description=_PHRASE * 6),
     *TOOLS,
 )
-COUNTED_PROPERTIES: Final = _counted(
-    "properties",
-    _ONE_WORD,
-    _tool(
-        NOTE.name,
-        NOTE.description,
-        {"title": {"type": "string", "description": _PHRASE * 6}, "text": {"type": "string"}},
-    ),
-    *TOOLS,
-)
-COUNTED_VALUES: Final = _counted(
-    "values",
-    _ONE_WORD,
-    _tool(
-        NOTE.name,
-        NOTE.description,
-        {"title": {"type": "string", "enum": [f"{word} {_PHRASE}" for word in _WORDS]}, "text": {"type": "string"}},
-    ),
-    *TOOLS,
-)
+
+
+def _counted_title(id: str, **keywords: Any) -> ProbeRequest:
+    """Return the request of `COUNTED_TOOLS` with more keywords in the schema of the title."""
+    properties = {"title": {"type": "string", **keywords}, "text": {"type": "string"}}
+    return _counted(id, _ONE_WORD, closed_tool(NOTE.name, NOTE.description, properties), *TOOLS)
+
+
+COUNTED_PROPERTIES: Final = _counted_title("properties", description=_PHRASE * 6)
+COUNTED_VALUES: Final = _counted_title("values", enum=[f"{word} {_PHRASE}" for word in _WORDS])
 COUNTED_RESULT: Final = _counted("result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, "Rain.")))
 COUNTED_LONG_RESULT: Final = _counted(
     "long-result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, _PHRASE * 6))
@@ -269,14 +260,14 @@ _TRIP_SCHEMA: Final = {
     "legs": {"type": "array", "items": _LEG},
     "direct": {"type": "boolean"},
 }
-NESTED: Final = _schema_request("nested", _tool("plan_trip", "Plan a trip.", _TRIP_SCHEMA), _TRIP_ARGUMENTS)
+NESTED: Final = _schema_request("nested", closed_tool("plan_trip", "Plan a trip.", _TRIP_SCHEMA), _TRIP_ARGUMENTS)
 NESTED_STREAM: Final = streamed(NESTED)
 STRICT: Final = _schema_request(
-    "strict", _tool("plan_strictly", "Plan a trip.", _TRIP_SCHEMA, hints={"strict": True}), _TRIP_ARGUMENTS
+    "strict", closed_tool("plan_strictly", "Plan a trip.", _TRIP_SCHEMA, hints={"strict": True}), _TRIP_ARGUMENTS
 )
 REFERENCES: Final = _schema_request(
     "references",
-    _tool(
+    closed_tool(
         "send_parcel",
         "Send a parcel from one address to another.",
         {"sender": {"$ref": "#/$defs/address"}, "receiver": {"$ref": "#/$defs/address"}},
@@ -286,7 +277,7 @@ REFERENCES: Final = _schema_request(
 )
 UNION: Final = _schema_request(
     "union",
-    _tool(
+    closed_tool(
         "find_customer",
         "Find a customer by name or by number.",
         {
@@ -298,12 +289,12 @@ UNION: Final = _schema_request(
 )
 OPTIONAL: Final = _schema_request(
     "optional",
-    _tool("list_files", "List files.", {"folder": _STRING, "limit": {"type": "integer"}}, optional=("limit",)),
+    closed_tool("list_files", "List files.", {"folder": _STRING, "limit": {"type": "integer"}}, optional=("limit",)),
     {"folder": "/tmp"},
 )
 LIMITS: Final = _schema_request(
     "limits",
-    _tool(
+    closed_tool(
         "order",
         "Order a product.",
         {
@@ -316,12 +307,12 @@ LIMITS: Final = _schema_request(
 )
 LONG_NAME: Final = _schema_request(
     "long-name",
-    _tool("read_the_temperature_of_the_water_in_the_harbour_of_a_large_city", "Read it.", {"city": _CITY}),
+    closed_tool("read_the_temperature_of_the_water_in_the_harbour_of_a_large_city", "Read it.", {"city": _CITY}),
     {"city": "Paris"},
 )
 MANY: Final = _schema_request(
     "many-tools",
     WEATHER,
     PARIS,
-    *(_tool(f"action_{number}", f"Do action {number}.", {"value": _STRING}) for number in range(1, 21)),
+    *(closed_tool(f"action_{number}", f"Do action {number}.", {"value": _STRING}) for number in range(1, 21)),
 )
