@@ -95,7 +95,25 @@ def test_a_broken_object_is_a_problem(members: str, incomplete: list[str]) -> No
     assert read(members) == ([], incomplete, ["malformed"])
 
 
+def test_arguments_in_a_string_that_is_not_json_are_named_in_the_problem() -> None:
+    (problem,) = parse('<tool_call>{"name": "f", "arguments": "{oops"}</tool_call>', format="hermes").problems
+    assert "the arguments are a string that is not JSON" in problem.message
+
+
 _CALL = '{"name": "f", "arguments": {"a": 1}}'
+
+
+@pytest.mark.parametrize("text", ["<tool_call>[", "<tool_call>[ 5]</tool_call>", "<tool_call>[</tool_call>"])
+def test_a_list_without_a_call_is_a_problem(text: str) -> None:
+    response = check_chunking(text, format="hermes", tools=TOOLS).response
+    assert (response.tool_calls, response.content) == ((), text)
+    assert len(response.problems) == 1
+
+
+@pytest.mark.parametrize("end", ["", "</tool_call>", " and then"])
+def test_a_list_that_is_not_closed_is_a_repair(end: str) -> None:
+    response = check_chunking(f"<tool_call>[{_CALL}{end}", format="hermes", tools=TOOLS).response
+    assert [(call.arguments, call.repairs) for call in response.tool_calls] == [({"a": 1}, ("missing_close",))]
 
 
 @pytest.mark.parametrize("rest", ["{}]</tool_call>", " 5]</tool_call>", '{"name": "f"}]</tool_call>'])

@@ -67,3 +67,13 @@ def test_a_fence_that_shows_something_else_than_a_call_hides_calls(
     behind = check_chunking(f"{before}{fence}\n```\nNow:\n{call}", **options).response
     assert [made.arguments for made in behind.tool_calls] == [{"a": 1}]
     assert behind.content == f"{before}{fence}\n```\nNow:\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [('<tool_call>{"name": "f", "argu', "inside the call to 'f'"), ('<tool_call>{"na', "before its name")],
+)
+def test_the_problem_of_a_cut_call_names_the_call_if_its_name_was_read(text: str, named: str) -> None:
+    (problem,) = check_chunking(text, format="hermes", tools=TOOLS).response.problems
+    assert problem.kind == "truncated"
+    assert named in problem.message

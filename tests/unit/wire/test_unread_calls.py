@@ -130,6 +130,7 @@ def test_amid_prose_such_an_element_is_only_shown() -> None:
     assert kinds(f"{text}\n{HERMES}\nso.") == ["call_in_prose"]
     assert kinds(f"{text}\n{HERMES}\n{text}") == ["malformed"] * 2
     assert kinds("Now `<get_weather city='Paris'/>` then.") == ["call_in_prose"]
+    assert kinds(f"{text}\n{HERMES}\n{HERMES}") == ["malformed"]  # white space between calls is no prose
 
 
 @pytest.mark.parametrize(
