@@ -43,6 +43,7 @@ def serving(answer: Callable[[Asked], Answer], *, get: bool = False) -> Iterator
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # small writes would wait for acknowledgements, 40 ms each
 
         def log_message(self, *_: object) -> None:
             pass
