@@ -77,6 +77,7 @@ def guarded(place: Place) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
 
         def log_message(self, *_: object) -> None:
             pass
