@@ -14,6 +14,7 @@ from tests.integrations.weather_model import (
     EndlessModel,
     WeatherModel,
     cut_off,
+    cut_off_behind_invented_turns,
     fail,
     fail_in_the_middle,
     get_weather,
@@ -111,6 +112,17 @@ def test_the_metadata_names_calls_behind_a_turn_that_the_model_made_up(streams: 
     assert message.response_metadata["call_confidence"] == {second["id"]: 0.4, third["id"]: 0.4}
     certain = list(chat(WeatherModel()).bind_tools([get_weather]).stream("Weather?"))
     assert all("call_confidence" not in chunk.response_metadata for chunk in certain)
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "stream"])
+def test_the_metadata_name_no_call_that_is_cut_off(streams: bool) -> None:
+    model = chat(cut_off_behind_invented_turns).bind_tools([get_weather])
+    message: Any = None
+    for chunk in model.stream("Weather?") if streams else [model.invoke("Weather?")]:
+        message = chunk if message is None else message + chunk
+    _, *uncertain = message.tool_calls
+    assert set(message.response_metadata["call_confidence"]) == {call["id"] for call in uncertain}
+    assert len(message.invalid_tool_calls) == 1
 
 
 @pytest.mark.parametrize("schema", [City, City.model_json_schema()], ids=["class", "schema"])

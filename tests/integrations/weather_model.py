@@ -81,6 +81,12 @@ def invented_turns(messages: Any) -> Iterator[str]:
     yield "</tool_call>"
 
 
+def cut_off_behind_invented_turns(messages: Any) -> Iterator[str]:
+    """Answer with a call, a result that the model makes up, a call that follows from it and one that is cut off."""
+    yield from invented_turns(messages)
+    yield from cut_off(messages)
+
+
 class EndlessModel:
     """A model that writes until it is stopped.
 
