@@ -40,7 +40,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "te": "Run a command and show its output in an envelope; `te` is the same and starts faster.",
     "trace": "Show a run: the text of the model, the calls parsed from it, their approvals and their results.",
     "stats": "Show statistics for each model and format.",
-    "coach": "Recommend a format for each model, from the recorded runs.",
+    "coach": "Recommend a format for each model, from recorded runs and from evaluations.",
     "runs": "List, show, resume and delete recorded runs of agents.",
 }
 """The commands and their summaries for the help; the module of a command has a function of its name or an `app`."""

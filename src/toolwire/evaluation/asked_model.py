@@ -61,6 +61,11 @@ class ModelChoice:
         return ModelProfile(provider=LOCAL, model=self.model, constrain=constrain)
 
     @property
+    def recorded_name(self) -> str:
+        """The name of the model in records of runs, to which the evidence of a coach belongs."""
+        return local_name(self.profile) or self.profile.model
+
+    @property
     def is_local(self) -> bool:
         """True if the model runs in this process, which answers one question at a time."""
         return bool(local_name(self.profile))

@@ -62,9 +62,11 @@ class ColumnFigures:
 
     Attributes:
         column: the column.
+        choice: the model and the way in which it was asked.
         outcomes: the number of questions by their outcome: answered, timeout, error, not_asked.
         right: answers with the right calls, of the questions that expect calls.
         well_formed: answers with calls and without a part that could not be read, of the same questions.
+        usable: answers whose calls all name tools of the question, with valid arguments, of the same questions.
         irrelevance: answers without a call, of the questions that no tool fits.
         groups: the share of right answers of each group of questions.
         repairs: the number of calls with each repair.
@@ -78,9 +80,11 @@ class ColumnFigures:
     """
 
     column: Column
+    choice: ModelChoice
     outcomes: Mapping[str, int]
     right: Share
     well_formed: Share
+    usable: Share
     irrelevance: Share
     groups: Mapping[str, Share]
     repairs: Mapping[str, int]
@@ -170,6 +174,7 @@ class Report:
 class _Entries:
     """The answers of one column with their verdicts."""
 
+    choice: ModelChoice
     questions: list[SuiteQuestion] = field(default_factory=list)
     answers: list[ModelAnswer] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
@@ -208,7 +213,7 @@ def make_report(
     for entry in asked:
         for verdict in verdicts(entry.question, entry.answer, readings):
             column = _column(entry.choice, entry.answer, verdict)
-            entries = columns.setdefault(column, _Entries())
+            entries = columns.setdefault(column, _Entries(entry.choice))
             entries.questions.append(entry.question)
             entries.answers.append(entry.answer)
             entries.verdicts.append(verdict)
@@ -254,9 +259,11 @@ def _figures(column: Column, entries: _Entries) -> ColumnFigures:
     count = max(1, len(complete))
     return ColumnFigures(
         column=column,
+        choice=entries.choice,
         outcomes=_counted(verdict.outcome for verdict in entries.verdicts),
         right=share_of([verdict.right for verdict in calling]),
         well_formed=share_of([verdict.well_formed for verdict in calling]),
+        usable=share_of([verdict.usable for verdict in calling]),
         irrelevance=share_of([verdict.right for verdict in answered if not verdict.expects_calls]),
         groups={group: share_of(rights) for group, rights in sorted(groups.items())},
         repairs=_counted(name for verdict in answered for name in verdict.repairs),
@@ -308,4 +315,5 @@ def report_json(report: Report) -> dict[str, Any]:
     body = asdict(report)
     for figures, entry in zip(report.columns, body["columns"], strict=True):
         entry["name"] = figures.column.name
+        entry["choice"]["recorded_name"] = figures.choice.recorded_name
     return body

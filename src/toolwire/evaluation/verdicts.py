@@ -14,6 +14,7 @@ from toolwire.evaluation.readings import READINGS, Reading, read_answer
 from toolwire.evaluation.suite import SuiteQuestion, text_message
 from toolwire.messages import ToolCall
 from toolwire.models.backends import text_of
+from toolwire.schema.validation import validate
 from toolwire.tools import ToolDefinition
 
 NATIVE: Final = "native"
@@ -33,6 +34,7 @@ class Verdict:
         expects_calls: whether a right answer contains calls.
         right: whether it contains the right calls, or rightly none.
         well_formed: whether it contains calls, and no part that could not be read as a call.
+        usable: whether it is well-formed and each call names a tool of the question, with valid arguments.
         fault: the reason why it is wrong; None if it is right or there is no answer.
         calls: the calls that were read, each as its name and its arguments.
         content: the prose that was read.
@@ -47,6 +49,7 @@ class Verdict:
     expects_calls: bool
     right: bool
     well_formed: bool
+    usable: bool
     fault: CallFault | None
     calls: tuple[tuple[str, Mapping[str, Any]], ...]
     content: str
@@ -78,6 +81,7 @@ def _verdict(
     # The beginning of an answer may contain the right call, but nobody knows what would have followed.
     is_complete = answer.outcome == "answered"
     fault = answer_fault(calls, question.expected, question.parameters) if is_complete else None
+    well_formed = is_complete and bool(calls) and not problems
     return Verdict(
         question=question.id,
         group=question.group,
@@ -85,13 +89,18 @@ def _verdict(
         outcome=answer.outcome,
         expects_calls=question.expected.rule != "no_call",
         right=is_complete and fault is None,
-        well_formed=is_complete and bool(calls) and not problems,
+        well_formed=well_formed,
+        usable=well_formed and all(_is_valid(call, question.parameters) for call in calls),
         fault=fault,
         calls=tuple((call.name, call.arguments) for call in calls),
         content=content,
         repairs=tuple(name for call in calls for name in call.repairs),
         problems=problems,
     )
+
+
+def _is_valid(call: ToolCall, parameters: Mapping[str, Mapping[str, Any]]) -> bool:
+    return call.name in parameters and not validate(call.arguments, dict(parameters[call.name]))
 
 
 _EXPECTED: Final[TypeAdapter[ExpectedCalls]] = TypeAdapter(ExpectedCalls)

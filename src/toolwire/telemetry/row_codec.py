@@ -60,11 +60,12 @@ SCHEMA: Final = (
     "CREATE INDEX calls_turn ON calls (turn)",
     "CREATE TABLE messages (id INTEGER PRIMARY KEY AUTOINCREMENT, run TEXT, role TEXT, text TEXT)",
     "CREATE INDEX messages_run ON messages (run)",
-    "CREATE TABLE outcomes (id INTEGER PRIMARY KEY, model TEXT, format TEXT, good INTEGER, at REAL)",
+    "CREATE TABLE outcomes (id INTEGER PRIMARY KEY, model TEXT, format TEXT, good INTEGER, at REAL, "
+    "source TEXT DEFAULT '')",
     "CREATE INDEX outcomes_model ON outcomes (model, format)",
     "CREATE TABLE losses (run TEXT PRIMARY KEY, records INTEGER, at REAL)",
 )
-VERSION: Final = 3
+VERSION: Final = 4
 
 Row = Mapping[str, Any]
 

@@ -1,0 +1,149 @@
+"""A stored report: which format suits which model, for the coach and for profiles."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, Field, ValidationError
+
+from toolwire.errors import ConfigurationError, StateError
+from toolwire.telemetry.coach import Standing, Tally, wilson
+
+FILE: Final = "report.json"
+"""The name of the report in the directory of an evaluation."""
+_REQUESTED: Final = ("strict", "native")
+"""Readings that count only calls in the requested form, as records of runs do."""
+_OF_AGENTS: Final = ("whole_message", "native")
+
+
+class _Count(BaseModel):
+    count: int = Field(ge=0)
+    total: int = Field(ge=0)
+
+
+class _Column(BaseModel):
+    format: str
+    constrain: str
+    reading: str
+
+
+class StoredChoice(BaseModel):
+    """A model of a report; see `toolwire.evaluation.asked_model.ModelChoice`.
+
+    Attributes:
+        model: the model as it was named for the evaluation.
+        api: the API of the server at `url`.
+        url: the base URL of a server.
+        key_env: the environment variable with the key of that server.
+        recorded_name: the name of the model in records of runs.
+    """
+
+    model: str
+    api: str = ""
+    url: str = ""
+    key_env: str = ""
+    recorded_name: str
+
+
+class _Figures(BaseModel):
+    column: _Column
+    choice: StoredChoice
+    right: _Count
+    irrelevance: _Count
+    usable: _Count
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredFormat:
+    """A way to ask a model for calls, with its share of right answers.
+
+    Attributes:
+        choice: the model.
+        constrain: whether calls were written under a grammar: "", "auto" or "required".
+        right: the right answers in a format, as agents read answers, of all questions. Those that no tool fits count
+            too. The format "native" stands for the fields of an API.
+    """
+
+    choice: StoredChoice
+    constrain: str
+    right: Standing
+
+
+class StoredReport(BaseModel):
+    """Figures of a report about models and formats; other members of the file are ignored.
+
+    Attributes:
+        suite: the name of the suite.
+        columns: the figures of each column.
+    """
+
+    suite: str
+    columns: list[_Figures]
+
+    def evidence(self) -> dict[str, list[Tally]]:
+        """Return the outcomes of each model by format, under the names of the models in records of runs.
+
+        An outcome is a question that expects calls. It is good if the answer's calls are in the requested format, were
+        read completely, and name existing tools with valid arguments: the same rule as for recorded runs. Answers under
+        a grammar do not count, because a grammar leaves the model no other form.
+        """
+        tallies: dict[str, dict[str, Tally]] = {}
+        for figures in self._columns(_REQUESTED):
+            if not figures.column.constrain and figures.usable.total:
+                format, usable = figures.column.format, figures.usable
+                of_model = tallies.setdefault(figures.choice.recorded_name, {})
+                before = of_model.get(format, Tally(format))  # several servers of one model
+                of_model[format] = Tally(format, before.tried + usable.total, before.good + usable.count)
+        return {model: list(of_model.values()) for model, of_model in tallies.items()}
+
+    def formats(self) -> dict[str, list[MeasuredFormat]]:
+        """Return the formats of each model, the one with the most right answers first."""
+        measured: dict[str, list[MeasuredFormat]] = {}
+        for figures in self._columns(_OF_AGENTS):
+            # A format that makes a model call always would win on the questions that expect calls alone.
+            count = figures.right.count + figures.irrelevance.count
+            total = figures.right.total + figures.irrelevance.total
+            column, choice = figures.column, figures.choice
+            right = Standing(Tally(column.format, total, count), *wilson(count, total))
+            place = choice.url or choice.api
+            name = f"{choice.model} at {place}" if place else choice.model
+            measured.setdefault(name, []).append(MeasuredFormat(choice, column.constrain, right))
+        return {
+            name: sorted(formats, key=lambda measured: measured.right.middle, reverse=True)
+            for name, formats in measured.items()
+        }
+
+    def _columns(self, readings: tuple[str, ...]) -> Iterator[_Figures]:
+        return (figures for figures in self.columns if figures.column.reading in readings)
+
+
+def read_report(path: str | os.PathLike[str]) -> StoredReport:
+    """Read a report.
+
+    Args:
+        path: the report as JSON, or the directory of an evaluation.
+
+    Raises:
+        StateError: the file cannot be read.
+        ConfigurationError: it is not a report of this version.
+    """
+    file = Path(path)
+    if file.is_dir():
+        file /= FILE
+    try:
+        return StoredReport.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise StateError(
+            f"{file}: {error.strerror or error}; name the report, or the directory of an evaluation"
+        ) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the file"
+        raise ConfigurationError(
+            f"{file} is not a report of this version ({place}: {first['msg']}); "
+            "`toolwire eval --rescore DIRECTORY` writes it anew"
+        ) from error
