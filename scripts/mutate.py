@@ -68,6 +68,28 @@ AREAS = {
             *("tests/security/test_path_guard.py", "tests/security/test_execution.py"),
         ),
     ),
+    "programs": Area(
+        ("toolwire/runtime/process*.py", "toolwire/runtime/start_gate.py"),
+        tuple(
+            f"tests/unit/runtime/test_{name}.py" for name in ("start_gate", "processes", "process_groups", "watcher")
+        ),
+    ),
+    "files": Area(
+        tuple(
+            f"toolwire/runtime/{name}.py"
+            for name in ("attachments", "directory_descriptors", "file_digests", "launched_files", "state_dir")
+        ),
+        (
+            *("tests/unit/runtime/test_attachments.py", "tests/unit/runtime/test_directory_descriptors.py"),
+            *("tests/unit/runtime/test_file_digests.py", "tests/unit/runtime/test_state_dir.py"),
+            *("tests/unit/runtime/test_code_digests.py", "tests/unit/mcp/test_launched_files.py"),
+            "tests/unit/agent/test_task_parts.py",
+        ),
+    ),
+    "servers": Area(
+        ("toolwire/runtime/local_http.py",),
+        ("tests/unit/runtime/test_local_http.py", "tests/unit/gateway/test_serving.py"),
+    ),
     "execution": Area(
         ("toolwire/execution/*.py",),
         (

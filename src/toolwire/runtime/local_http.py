@@ -14,6 +14,8 @@ from typing import Protocol
 
 from toolwire.errors import ConfigurationError
 
+_MAX_PORT = 65_535
+
 
 def is_loopback(host: str) -> bool:
     """Return whether an address or a name is this machine's own, and reached from this machine alone."""
@@ -35,13 +37,15 @@ def listen(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
         ConfigurationError: it cannot listen there.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    if not 0 <= port <= _MAX_PORT:  # `create_server` would leave its socket open
+        raise ConfigurationError(f"cannot listen on {host} port {port}: ports are numbers from 0 to {_MAX_PORT}")
     try:
         listener = socket.create_server((host, port), family=family, reuse_port=reuse_port)
         # Connections inherit this. Without it, the second small write waits for the peer's delayed acknowledgement,
         # about 40 ms; asyncio sets it only on sockets that name their protocol, which these do not.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener
-    except (OSError, OverflowError, ValueError) as error:  # a ValueError where the system cannot share ports
+    except (OSError, ValueError) as error:  # a ValueError where the system cannot share ports
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ConfigurationError(f"cannot listen on {host} port {port}: {reason}") from error
 

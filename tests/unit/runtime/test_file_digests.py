@@ -58,3 +58,32 @@ def test_the_number_of_remembered_digests_is_bounded(
             assert file_digest(str(tmp_path / name)) == hashlib.sha256(name.encode()).hexdigest()
         assert len(file_digests._digests) <= 3
     assert reads == [*"abcde"]
+
+
+@pytest.mark.parametrize(("age", "times"), [(1.9, 2), (2.5, 1)])
+def test_a_digest_is_remembered_from_two_seconds_after_the_last_change(
+    age: float, times: int, tmp_path: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a"
+    path.write_text("a")
+    os.utime(path, (0, 0))  # as a program may do that changed it: the time of the status tells
+    changed = os.stat(path).st_ctime
+    monkeypatch.setattr(file_digests.time, "time", lambda: changed + age)
+    for _ in range(2):
+        file_digest(str(path))
+    assert len(reads) == times
+
+
+def test_what_is_not_a_regular_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [file_digest(str(path)) for path in (tmp_path, tmp_path / "missing", os.devnull)] == [None] * 3
+    monkeypatch.setattr(file_digests.os.path, "isfile", lambda _: True)  # a file that was replaced afterwards
+    assert file_digest(os.devnull) is None
+
+
+def test_a_file_that_must_not_be_read_has_an_empty_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> Any:
+        raise PermissionError
+
+    (tmp_path / "a").write_text("a")
+    monkeypatch.setattr("builtins.open", refused)
+    assert file_digest(str(tmp_path / "a")) == ""
