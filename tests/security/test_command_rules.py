@@ -55,6 +55,7 @@ def test_ordinary_commands_are_allowed(name: str, line: Any) -> None:
     "line",
     [
         *("npm rum x", "npm urn x", "npm t", "npm c set script-shell ./x", "npm exe x", "yarn x", "pnpm x", "yarn t"),
+        *("gh extension exec x", "gh alias set a b", "ip netns exec a x", "ip net exec a x", "openssl engine x"),
         *("cargo r", "bundle e x", "bundle exe x", "pipenv run x", "conda run x", "pdm run x"),
     ],
 )

@@ -40,6 +40,8 @@ _PRIVATE_NAMES = frozenset(
         *("localhost", "local", "internal", "home.arpa", "localdomain", "localnet", "intranet", "private", "lan"),
         *("home", "corp", "mail", "workgroup", "svc", "consul", "fritz.box", "fritz.nas", "speedport.ip", "easy.box"),
         *("dmz", "lab", "test", "default", "ts.net"),  # names of tests, of Kubernetes and of Tailscale
+        *("invalid", "onion", "alt"),  # special-use names, which no public name server has
+        *("pi.hole", "setup.ubnt.com"),
         *("routerlogin.net", "routerlogin.com", "orbilogin.com", "tplinkwifi.net", "tplinklogin.net"),
         *("asusrouter.com", "router.asus.com", "mywifiext.net"),
         *("nip.io", "sslip.io", "xip.io", "localtest.me", "lvh.me", "vcap.me", "traefik.me", "lacolhost.com"),

@@ -22,7 +22,7 @@ LAUNCHERS = SHELLS | word_set("""
     jshell guile sbcl clisp ocaml racket raku pwsh dotnet rustup setpriv setarch linux prlimit numactl
     cpulimit chpst softlimit choom capsh sg newgrp rlwrap unbuffer hyperfine perf proot bwrap firejail machinectl
     lxc vagrant ansible nix nix-shell guix direnv mise asdf socat nc ncat netcat start-stop-daemon run-parts
-    logrotate faketime xvfb-run xdg-open bind complete compgen mapfile readarray coproc
+    logrotate faketime xvfb-run xdg-open ldd bind complete compgen mapfile readarray coproc
 """)
 """Programs whose operands are programs to run, or text that can run some; without their version, as `m` for `m4`."""
 VIEWERS = word_set("less more man")
@@ -46,6 +46,9 @@ RUNS = {
         run run-script rum urn exec x explore start test t tst restart stop config c set init create innit
         install-test it install-ci-test cit install-clean-test clean-install-test sit
     """),
+    "gh": word_set("extension extensions ext alias codespace cs"),
+    "ip": word_set("netns vrf"),
+    "openssl": word_set("engine"),
     "docker": word_set("run exec compose build buildx container start"),
     "podman": word_set("run exec compose build container start"),
     "kubectl": word_set("exec run debug config"),
@@ -74,7 +77,7 @@ RUNS_NOTHING = {
     "pnpm": word_set("install i add remove rm list ls outdated why audit update up"),
 }
 """Subcommands of programs that run a script for any other word; a rule has to name all other words."""
-CUTTING = word_set("npm bundle")
+CUTTING = word_set("npm bundle ip")
 """Programs that accept an abbreviated subcommand."""
 PLAIN = word_set("""
     ls dir vdir cat tac head tail wc nl od hexdump xxd strings cut paste join comm sort uniq tr rev fold fmt column

@@ -22,7 +22,7 @@ PREFIXES: dict[str, tuple[str, ...]] = {
         *("dop_v1", "doo_v1", "dor_v1", "shpat", "shpca", "shppa", "shpss", "sq0atp", "sq0csp", "sq0idp"),
         *("lin_api", "lin_oauth", "ntn", "figd", "figo", "glc", "glsa", "sntrys", "sntryu", "sbp"),
         *("sb_secret", "pscale_tkn", "pscale_pw", "pscale_oauth", "dckr_pat", "dckr_oat", "nfp"),
-        *("lsv2_pt", "lsv2_sk", "phx", "tskey", "sgp", "bkua", "CCIPAT", "CCIPRJ", "CFPAT", "PMAK", "HRKU"),
+        *("lsv2_pt", "lsv2_sk", "phx", "tskey", "sgp", "bkua", "CCIPAT", "CCIPRJ", "CFPAT", "PMAK", "HRKU", "BBDC"),
         *("duffel_test", "duffel_live", "shippo_live", "shippo_test", "rzp_live", "rzp_test", "FLWSECK"),
         *("xkeysib", "xsmtpsib", "NRAK", "NRJS", "NRII", "NRSP", "tfp", "rdme", "sm_pat", "tk-us"),
         *("squ", "sqp", "sqa", "fo1", "fm1", "fm2", "vcp", "vci", "vca", "ATTA", "aio", "fio-u"),

@@ -61,6 +61,7 @@ def test_a_number_that_is_too_large_for_an_address_is_a_name(host: str, private:
         *("metadata", "metadata.google", "METADATA.example", "printer", "PRINTER.LOCAL."),
         *("nas.lan", "x.home", "x.corp", "db.svc", "localhost.localdomain", "wiki.intranet", "x.private", "fritz.box"),
         *("db.test", "nas.lab", "x.dmz", "kubernetes.default", "nas.tail1234.ts.net"),
+        *("x.onion", "x.alt", "x.invalid", "pi.hole", "setup.ubnt.com"),
         *("fritz.nas", "192-168-1-1.abc.plex.direct", "7f000001.c0a80001.rbndr.us"),
         *("a.fritz.box", "routerlogin.net", "127.0.0.1.nip.io", "10-0-0-1.sslip.io", "localtest.me", "a.lvh.me"),
     ],

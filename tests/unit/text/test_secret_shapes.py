@@ -30,7 +30,7 @@ TOKENS = [
     *(f"{name}-{some(20)}" for name in ("glpat", "gldt", "glrt", "glptt", "glft", "glsoat", "glcbt", "glagent")),
     *(f"{name}_{some(36)}" for name in ("ghp", "gho", "npm", "hf", "gsk", "lin_api", "ntn", "figd", "dckr_pat")),
     *(f"{name}_{some(43)}" for name in ("secret", "re", "rnd", "fw", "tskey", "jina", "nfp", "sbp", "pcsk", "r8")),
-    *(f"{name}-{some(32, HEX)}" for name in ("key", "pul", "fc", "xkeysib", "PMAK")),
+    *(f"{name}-{some(32, HEX)}" for name in ("key", "pul", "fc", "xkeysib", "PMAK", "BBDC")),
     f"xapp-1-A0123-{some(30)}",
     f"xoxe.xoxp-1-{some(40)}",
     f"whsec_{some(32)}",
