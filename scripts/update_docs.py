@@ -71,6 +71,7 @@ from toolwire.tools import Tier
 from toolwire.wire import syntax
 from toolwire.wire.answer_shares import MEASURED, ModelAnswers, form_shares
 from toolwire.wire.formats import FORMATS
+from toolwire.wire.prompt_styles import DEFAULT_STYLE
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "toolwire"
@@ -576,6 +577,39 @@ def _asked() -> str:
     )
 
 
+def _effect() -> str:
+    data = json.loads((ROOT / "benchmarks" / "effect.json").read_text("utf-8"))
+    parts = [_evaluation(evaluation) for evaluation in data["evaluations"]]
+    return "\n".join(parts) + f"\nMeasured on {data['date']}: {data['machine']}.\n"
+
+
+def _evaluation(evaluation: dict[str, Any]) -> str:
+    """Return the table of one evaluation: a row for each way to ask, read as agents read."""
+    rows = (
+        (
+            column["model"],
+            f"`{column['format']}`",
+            f"`{column['constrain'] or 'none'}`",
+            f"`{(column['prompt'] or DEFAULT_STYLE).removesuffix('.toml')}`",
+            *(_of(column[name]) for name in ("right", "well_formed", "irrelevance")),
+            f"{column['output_tokens']:.0f}",
+            f"{column['seconds']:.1f}",
+        )
+        for column in evaluation["columns"]
+        if column["reading"] in ("whole_message", "native")
+    )
+    head = ("model", "format", "grammar", "prompt", "right", "well-formed", "irrelevance", "tokens", "seconds")
+    seed = evaluation["settings"].get("seed")
+    title, count = evaluation["title"].replace("-", " ").capitalize(), len(evaluation["questions"])
+    sentence = f"**{title}**: {count} questions of `{evaluation['suite']}`, drawn with seed {seed}."
+    return f"{sentence}\n\n{_table(head, rows)}"
+
+
+def _of(share: list[int]) -> str:
+    count, total = share
+    return f"{count} of {total} ({count / total:.0%})" if total else "-"
+
+
 def _translation() -> str:
     data = json.loads((ROOT / "benchmarks" / "translation.json").read_text("utf-8"))
     parts: list[str] = []
@@ -669,6 +703,7 @@ _WITH_ARGUMENT: dict[str, Callable[[str], str]] = {"api": _api, "file": _file, "
 _TABLES: dict[str, Callable[[], str]] = {
     "apis": _apis,
     "asked": _asked,
+    "effect": _effect,
     "commands": _commands,
     "configuration": _configuration,
     "contradictions": _contradictions,

@@ -19,6 +19,7 @@ import toolwire
 from toolwire import ParsedResponse, ToolCall, Usage
 from toolwire.agent.model_pool import Models
 from toolwire.cli import run
+from toolwire.wire.prompt_styles import DEFAULT_STYLE
 
 __all__ = ["counted"]
 
@@ -77,6 +78,19 @@ def test_a_suite_is_asked_judged_and_reported(counted: CountedModel, capsys: pyt
     wrong = next(answer for answer in report["wrong"] if answer["question"] == "rome")
     assert wrong["text"] == PARIS and wrong["calls"] == [["get_weather", {"city": "Paris"}]]
     assert len(counted.prompts) == 6
+
+
+def test_prompts_are_compared(counted: CountedModel, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text('before_tools = "Tools of mine:"\nbefore_example = "So:"\n')
+    options = ("--reading", "strict", "--prompt", DEFAULT_STYLE, "--prompt", "own.toml")
+    report, _ = evaluate(capsys, *LOCAL, *options)
+    names = [figures["name"] for figures in report["columns"]]
+    assert names == ["m.gguf · hermes · strict", "m.gguf · hermes · prompt own.toml · strict"]
+    assert [test["questions"] for test in report["comparisons"]] == [3]
+    systems = [prompt[0]["content"] for prompt in counted.prompts]
+    assert sum("Tools of mine:" in system for system in systems) == 3 and len(systems) == 6
+    assert "prompt own.toml" in (tmp_path / "evaluation" / "report.html").read_text("utf-8")
+    assert evaluate(capsys, *LOCAL, "--prompt", "nowhere", status=2)[1].startswith("toolwire: there is no prompt style")
 
 
 def test_the_table_is_shown(counted: CountedModel, capsys: pytest.CaptureFixture[str]) -> None:

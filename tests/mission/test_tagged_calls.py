@@ -494,7 +494,7 @@ def test_examples_are_made_from_the_schema() -> None:
     )
     definition["parameters"]["properties"]["rare"] = {"type": "string"}
     text = toolwire.prompt([definition], format="forge_xml")
-    example = read(text[text.index("A call looks like this:") :], tools=[definition]).tool_calls[0].arguments
+    example = read(text[text.index("To call a tool, write:") :], tools=[definition]).tool_calls[0].arguments
     assert "rare" not in example
     assert example["e"] == "slow"
     assert [type(example[key]) for key in ("s", "i", "b", "names", "o")] == [str, int, bool, list, dict]

@@ -18,6 +18,7 @@ from toolwire.cli.option_groups import takes_options
 from toolwire.errors import ConfigurationError, StateError
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.wire.format_registry import AUTO, get_format
+from toolwire.wire.prompt_styles import DEFAULT_STYLE, PROMPT_STYLES
 
 with needs_extra("An evaluation", "eval"):
     from toolwire.evaluation.asked_model import MAX_TOKENS, TIMEOUT, AskSettings, EvaluationLimits, ModelChoice
@@ -77,6 +78,13 @@ class EvalOptions:
     constrain: Annotated[
         list[str] | None,
         typer.Option(help="none, auto or required: whether calls are written under a grammar. May be repeated."),
+    ] = None
+    prompt: Annotated[
+        list[str] | None,
+        typer.Option(
+            help=f"The style of the prompt of a model of text: {', '.join(PROMPT_STYLES)}, or a TOML file with "
+            "your own sentences. May be repeated."
+        ),
     ] = None
     reading: Annotated[
         list[str] | None,
@@ -168,12 +176,16 @@ def _choices(options: EvalOptions) -> list[ModelChoice]:
             model,
             format,
             cast(Any, constrain),
+            prompt,
             api=options.api,
             url=options.base_url,
             key_env=options.key_env,
         )
-        for model, format, constrain in product(
-            dict.fromkeys(options.model), dict.fromkeys(formats), dict.fromkeys(constraints)
+        for model, format, constrain, prompt in product(
+            dict.fromkeys(options.model),
+            dict.fromkeys(formats),
+            dict.fromkeys(constraints),
+            dict.fromkeys("" if name == DEFAULT_STYLE else name for name in options.prompt or ("",)),
         )
     ]
 

@@ -14,11 +14,13 @@ from toolwire.agent.prices import PublishedPrices, published_prices
 from toolwire.config.tables import LOCAL, ModelProfile
 from toolwire.errors import ConfigurationError, MissingExtra, ProviderError
 from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer, question_key
+from toolwire.evaluation.prompt_files import open_style
 from toolwire.events import Event, collect
 from toolwire.messages import FinishReason, Message, ParsedResponse, TextPart, Usage
 from toolwire.models.backends import Backend, StreamOptions, text_of
 from toolwire.providers.api_registry import find_api
 from toolwire.providers.request import ChatRequest, Notes
+from toolwire.wire.prompt_styles import DEFAULT_STYLE, PromptStyle
 from toolwire.wire.prompts import prompt
 
 MAX_TOKENS: Final = 512
@@ -35,6 +37,7 @@ class ModelChoice:
         model: a size of the models on this machine, a file, or a provider and its model, such as "openai:gpt-5-mini".
         format: the wire format; "" for the fields of an API, and for the best known format of a model on this machine.
         constrain: whether calls are written under a grammar: "" for no, "auto" or "required".
+        prompt: the style of the prompt of a model of text: a name, or the path of a TOML file; "" for the default.
         api: the API of the server at `url`.
         url: the base URL of a server.
         key_env: the environment variable with the key of that server.
@@ -43,6 +46,7 @@ class ModelChoice:
     model: str
     format: str = ""
     constrain: Literal["", "auto", "required"] = ""
+    prompt: str = ""
     api: str = ""
     url: str = ""
     key_env: str = ""
@@ -136,6 +140,7 @@ class AskedModel:
         limits: EvaluationLimits | None = None,
     ) -> None:
         self.choice = choice
+        self._style = open_style(choice.prompt or DEFAULT_STYLE)
         self._settings = settings
         self._models = models
         self._store = store
@@ -180,7 +185,7 @@ class AskedModel:
             ConfigurationError: the model cannot be asked in this way, or no key is set.
         """
         backend = await self.backend()
-        messages = _with_tools_in_prompt(request, backend.format, self._settings.system)
+        messages = _with_tools_in_prompt(request, backend.format, self._settings.system, self._style)
         settings = self._settings
         request = replace(
             request,
@@ -262,13 +267,13 @@ def _problems(response: ParsedResponse) -> tuple[str, ...]:
     return (*(problem.kind for problem in response.problems), *("incomplete" for _ in response.incomplete))
 
 
-def _with_tools_in_prompt(request: ChatRequest, format: str, system: str) -> tuple[Message, ...]:
+def _with_tools_in_prompt(request: ChatRequest, format: str, system: str, style: PromptStyle) -> tuple[Message, ...]:
     """Return the messages with a system prompt: the given text, and the tools for a model of text."""
     instructions = [message for message in request.messages if message.role == "system"]
     texts = [text for text in (system, *map(text_of, instructions)) if text]
     text = "\n\n".join(texts)
     if format and request.tools:
-        text = prompt(request.tools, format=format, system=text)
+        text = prompt(request.tools, format=format, system=text, style=style)
     turns: Sequence[Message] = [message for message in request.messages if message.role != "system"]
     return (*([Message("system", (TextPart(text),))] if text else []), *turns)
 

@@ -60,7 +60,7 @@ class InspectModel(ModelAPI):
         settings: settings of all answers that Inspect has no names for; they come from `toolwire eval`.
         store: the answers that are known; None for none.
         limits: limits of the whole evaluation.
-        arguments: `format`, `constrain`, `api`, `url`, `key_env` and `timeout`.
+        arguments: `format`, `constrain`, `prompt`, `api`, `url`, `key_env` and `timeout`.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class InspectModel(ModelAPI):
 
 def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
     # A misspelt argument would silently ask another way.
-    argument_names = ("format", "constrain", "api", "key_env")
+    argument_names = ("format", "constrain", "prompt", "api", "key_env")
     for name in arguments:
         if name not in argument_names:
             raise ConfigurationError(

@@ -36,19 +36,22 @@ class Column:
         format: the wire format that it was asked to write; "native" for the fields of an API.
         constrain: whether it wrote under a grammar: "", "auto" or "required".
         reading: the way in which its answers were read.
+        prompt: the style of its prompt; "" for the default.
     """
 
     model: str
     format: str
     constrain: str
     reading: str
+    prompt: str = ""
 
     @property
     def name(self) -> str:
         """The column as text, unique in a report."""
         constrain = f"constrain {self.constrain}" if self.constrain else ""
+        prompt = f"prompt {self.prompt}" if self.prompt else ""
         reading = "" if self.reading == NATIVE else self.reading
-        return _SEPARATOR.join(filter(None, (self.model, self.format, constrain, reading)))
+        return _SEPARATOR.join(filter(None, (self.model, self.format, constrain, prompt, reading)))
 
     def differences(self, other: Column) -> int:
         """Return in how many respects two columns differ."""
@@ -239,7 +242,7 @@ def make_report(
 def _column(choice: ModelChoice, answer: ModelAnswer, verdict: Verdict) -> Column:
     place = choice.url or choice.api
     model = f"{choice.model} at {place}" if place else choice.model
-    return Column(model, answer.format or NATIVE, choice.constrain, verdict.reading)
+    return Column(model, answer.format or NATIVE, choice.constrain, verdict.reading, choice.prompt)
 
 
 def _changed(column: Column, entry: AskedQuestion, verdict: Verdict) -> ChangedVerdict:

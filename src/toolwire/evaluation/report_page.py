@@ -57,15 +57,19 @@ def report_html(report: Report) -> str:
 
 
 def heat_maps(columns: Sequence[ColumnFigures]) -> list[dict[str, Any]]:
-    """Return a table of models and formats for each constraint, in the readings of agents."""
+    """Return a table of models and formats for each constraint and prompt style, in the readings of agents."""
     maps: list[dict[str, Any]] = []
     shown = [figures for figures in columns if figures.column.reading in SHOWN_READINGS]
-    for constrain in dict.fromkeys(figures.column.constrain for figures in shown):
-        part = [figures for figures in shown if figures.column.constrain == constrain]
+    ways = dict.fromkeys((figures.column.constrain, figures.column.prompt) for figures in shown)
+    for constrain, prompt in ways:
+        part = [
+            figures for figures in shown if (figures.column.constrain, figures.column.prompt) == (constrain, prompt)
+        ]
         cells = {(figures.column.model, figures.column.format): figures.right for figures in part}
         maps.append(
             {
                 "constrain": constrain,
+                "prompt": prompt,
                 "models": list(dict.fromkeys(figures.column.model for figures in part)),
                 "formats": list(dict.fromkeys(figures.column.format for figures in part)),
                 "cells": cells,

@@ -29,6 +29,7 @@ class _Column(BaseModel):
     format: str
     constrain: str
     reading: str
+    prompt: str
 
 
 class StoredChoice(BaseModel):
@@ -118,7 +119,8 @@ class StoredReport(BaseModel):
         }
 
     def _columns(self, readings: tuple[str, ...]) -> Iterator[_Figures]:
-        return (figures for figures in self.columns if figures.column.reading in readings)
+        """Yield the figures of these readings; those of other prompts than that of agents say nothing about agents."""
+        return (figures for figures in self.columns if figures.column.reading in readings and not figures.column.prompt)
 
 
 def read_report(path: str | os.PathLike[str]) -> StoredReport:

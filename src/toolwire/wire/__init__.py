@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "wire.format_registry": "get_format",
         "wire.formats": "FORMATS",
         "wire.leaf_scanners": "NAME_LIMIT SPACE_LIMIT",
+        "wire.prompt_styles": "PROMPT_STYLES PromptStyle",
         "wire.syntax": (
             "THINK THINKING AnyOrder Args Call Elements Header Ident JsonCall Key KeywordArgs Listing Lit Many Mark "
             "Name Node OneOf Params PyCalls Server Span Tag TokenArgs ToolBody ToolTag Value WireFormat"

@@ -11,6 +11,8 @@ from toolwire.wire.format_registry import get_format as get_format
 from toolwire.wire.formats import FORMATS as FORMATS
 from toolwire.wire.leaf_scanners import NAME_LIMIT as NAME_LIMIT
 from toolwire.wire.leaf_scanners import SPACE_LIMIT as SPACE_LIMIT
+from toolwire.wire.prompt_styles import PROMPT_STYLES as PROMPT_STYLES
+from toolwire.wire.prompt_styles import PromptStyle as PromptStyle
 from toolwire.wire.syntax import THINK as THINK
 from toolwire.wire.syntax import THINKING as THINKING
 from toolwire.wire.syntax import AnyOrder as AnyOrder
@@ -49,6 +51,7 @@ __all__ = [
     "MAX_DIGITS",
     "MESSAGE_LIMIT",
     "NAME_LIMIT",
+    "PROMPT_STYLES",
     "SPACE_LIMIT",
     "THINK",
     "THINKING",
@@ -70,6 +73,7 @@ __all__ = [
     "Node",
     "OneOf",
     "Params",
+    "PromptStyle",
     "PyCalls",
     "Server",
     "Span",

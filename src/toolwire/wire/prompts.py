@@ -12,6 +12,7 @@ from toolwire.messages import ToolCall, ToolResult
 from toolwire.tools import ToolDefinition, definitions
 from toolwire.wire import renderer
 from toolwire.wire.format_registry import get_format
+from toolwire.wire.prompt_styles import DEFAULT_STYLE, PromptStyle, get_style
 from toolwire.wire.result_text import inert_definition
 from toolwire.wire.result_text import render_results as _render_results
 from toolwire.wire.syntax import WireFormat
@@ -94,20 +95,31 @@ def render_manifest(tools: Iterable[Any], *, format: str | WireFormat) -> Manife
     return Manifest(*renderer.manifest(wire, by_name))
 
 
-def prompt(tools: Iterable[Any], *, format: str | WireFormat, system: str = "") -> str:
+def prompt(
+    tools: Iterable[Any], *, format: str | WireFormat, system: str = "", style: str | PromptStyle = DEFAULT_STYLE
+) -> str:
     """Build a system prompt: `system`, the definitions, and how to call a tool in this format.
+
+    Args:
+        tools: definitions of the tools.
+        format: a format's name or alias.
+        system: text before everything else.
+        style: the sentences around definitions and example; a name from `PROMPT_STYLES`, or your own.
 
     Raises:
         UnknownFormat, DefinitionError, RenderError: the format or the tools cannot be used.
+        ConfigurationError: there is no such style.
     """
     check_type("system", system, str, "text")
     wire = get_format(format)
+    sentences = get_style(style)
     by_name = _written(wire, tools)
     if not by_name:
         return system
     parts = (
         system,
-        "You can call these tools:\n\n" + renderer.render_definitions(wire, by_name),
-        renderer.render_usage(wire, by_name) if wire.blocks else "",
+        sentences.before_tools,
+        renderer.render_definitions(wire, by_name),
+        renderer.render_usage(wire, by_name, sentences) if wire.blocks else "",
     )
     return "\n\n".join(part for part in parts if part)

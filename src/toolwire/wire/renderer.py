@@ -23,6 +23,7 @@ from toolwire.wire.block_reader import ReadOptions
 from toolwire.wire.definition_text import declaration, definition_elements, tokens, typescript
 from toolwire.wire.element_values import infer, trim_line
 from toolwire.wire.message_reader import MessageReader
+from toolwire.wire.prompt_styles import PromptStyle
 from toolwire.wire.syntax import (
     AnyOrder,
     Args,
@@ -345,7 +346,7 @@ def render_definitions(wire: WireFormat, tools: Definitions) -> str:
     return listing.open + listing.between.join(entries) + listing.close
 
 
-def render_usage(wire: WireFormat, tools: Definitions) -> str:
+def render_usage(wire: WireFormat, tools: Definitions, style: PromptStyle) -> str:
     """Return instructions for calls in this format, with an example made from the tools' schemas.
 
     Raises:
@@ -362,10 +363,7 @@ def render_usage(wire: WireFormat, tools: Definitions) -> str:
         break
     if not example:
         raise RenderError(f"none of the tools can be written in the format {wire.name!r}")
-    return (
-        "To call a tool, write one call in this form and then stop; its result comes in the next message. "
-        f"A call looks like this:\n\n{example}"
-    )
+    return "\n\n".join(filter(None, (style.before_example, example, style.after_example)))
 
 
 def call_example(wire: WireFormat, definition: ToolDefinition, tools: Definitions, *, most: int | None = None) -> str:
@@ -380,9 +378,9 @@ def call_example(wire: WireFormat, definition: ToolDefinition, tools: Definition
 
 
 GUIDELINES = (
-    "To call a tool, write the call in the form of its example, with values of your own, and then stop; its result "
-    "comes in the next message. Write a call only when you need its result. Parameters that are not required may be "
-    "left out."
+    "To call a tool, write the call in the form of its example, with values of your own, and end your reply there; do "
+    "not invent its result. Write a call only when you need its result. Parameters that are not required may be left "
+    "out."
 )
 LISTS = {
     "elements": "A list is written as one <item> element per item.",

@@ -62,6 +62,7 @@ def test_a_stored_answer_is_not_asked_for_again(tmp_path: Path) -> None:
         (ModelChoice("0.5b", "pythonic"), AskSettings()),
         (ModelChoice("1.5b", "hermes"), AskSettings()),
         (ModelChoice("0.5b", "hermes", "required"), AskSettings()),
+        (ModelChoice("0.5b", "hermes", prompt="brief"), AskSettings()),
         (HERMES, AskSettings(max_tokens=7)),
         (HERMES, AskSettings(temperature=0.5)),
         (HERMES, AskSettings(seed=4)),

@@ -300,10 +300,11 @@ def test_an_example_has_a_value_for_each_kind_of_parameter() -> None:
 
 def test_the_parts_of_a_prompt_are_paragraphs() -> None:
     text = toolwire.prompt([TOOL], format="hermes", system="Be brief.")
-    system, intro, definitions, usage, example = text.split("\n\n")
+    system, intro, definitions, usage, example, rules = text.split("\n\n")
     assert (system, intro) == ("Be brief.", "You can call these tools:")
     assert definitions == toolwire.render_definitions([TOOL], format="hermes")
-    assert usage.startswith("To call a tool, write one call in this form")
+    assert usage == "To call a tool, write:"
+    assert rules.startswith("Rules:\n1. ")
     assert example.startswith("<tool_call>")
     assert toolwire.prompt([TOOL], format="plain").split("\n\n")[0] == "You can call these tools:"
 

@@ -1,0 +1,77 @@
+"""The effect of prompts, formats, grammars and readings on real models: figures of evaluations for the documentation.
+
+    toolwire eval bfcl --model 0.5b -f hermes --prompt brief --prompt rules --limit 40 --seed 1
+    python -m benchmarks.effect training-questions=evaluation other-questions=second,third
+
+Each argument is a title and the directories of evaluations with the same questions. The figures go into
+benchmarks/effect.json, from which `scripts/update_docs.py` writes the tables of docs/explanation/effect.md. Raw answers
+stay in the directories: `toolwire eval --rescore` judges them again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).with_name("effect.json")
+_SHARES = ("right", "well_formed", "irrelevance")
+
+
+def summary(title: str, folders: list[Path]) -> dict[str, Any]:
+    """Return the figures of evaluations with the same questions, with everything that is needed to run them again.
+
+    Raises:
+        ValueError: the questions differ.
+    """
+    reports = [json.loads((folder / "report.json").read_text("utf-8")) for folder in folders]
+    report = reports[0]
+    if any(set(other["questions"]) != set(report["questions"]) for other in reports):
+        raise ValueError(f"the evaluations of {title} have different questions")
+    return {
+        "title": title,
+        "suite": report["suite"],
+        "questions": report["questions"],
+        "settings": report["settings"],
+        "versions": report["machine"],
+        "columns": [
+            {
+                **{name: column["column"][name] for name in ("model", "format", "constrain", "prompt", "reading")},
+                **{name: [column[name]["count"], column[name]["total"]] for name in _SHARES},
+                "groups": {name: [share["count"], share["total"]] for name, share in column["groups"].items()},
+                "output_tokens": round(column["output_tokens"], 1),
+                "seconds": round(column["seconds"], 2) if column["seconds"] is not None else None,
+            }
+            for each in reports
+            for column in each["columns"]
+        ],
+        "comparisons": [
+            {name: test[name] for name in ("first", "second", "questions", "only_first", "only_second", "p")}
+            for each in reports
+            for test in each["comparisons"]
+        ],
+    }
+
+
+def main(arguments: list[str]) -> int:
+    """Write the file; return the exit status."""
+    named = [argument.partition("=") for argument in arguments]
+    if not named or not all(separator and folders for _, separator, folders in named):
+        print(__doc__, file=sys.stderr)
+        return 2
+    data = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "evaluations": [summary(title, [Path(each) for each in folders.split(",")]) for title, _, folders in named],
+    }
+    FILE.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    print(f"{FILE}: {len(data['evaluations'])} evaluations")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
