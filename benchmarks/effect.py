@@ -18,7 +18,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from toolwire.wire.prompt_styles import DEFAULT_STYLE
+
 FILE = Path(__file__).with_name("effect.json")
+READINGS = ("whole_message", "native")
+"""The readings of agents and of the gateway."""
 _SHARES = ("right", "well_formed", "irrelevance")
 
 
@@ -40,7 +44,8 @@ def summary(title: str, folders: list[Path]) -> dict[str, Any]:
         "versions": report["machine"],
         "columns": [
             {
-                **{name: column["column"][name] for name in ("model", "format", "constrain", "prompt", "reading")},
+                **{name: column["column"][name] for name in ("model", "format", "constrain", "reading")},
+                "prompt": column["column"]["prompt"] or DEFAULT_STYLE,
                 **{name: [column[name]["count"], column[name]["total"]] for name in _SHARES},
                 "groups": {name: [share["count"], share["total"]] for name, share in column["groups"].items()},
                 "output_tokens": round(column["output_tokens"], 1),
@@ -48,11 +53,13 @@ def summary(title: str, folders: list[Path]) -> dict[str, Any]:
             }
             for each in reports
             for column in each["columns"]
+            if column["column"]["reading"] in READINGS
         ],
         "comparisons": [
             {name: test[name] for name in ("first", "second", "questions", "only_first", "only_second", "p")}
             for each in reports
             for test in each["comparisons"]
+            if all(test[side].endswith(READINGS) for side in ("first", "second"))
         ],
     }
 

@@ -71,7 +71,6 @@ from toolwire.tools import Tier
 from toolwire.wire import syntax
 from toolwire.wire.answer_shares import MEASURED, ModelAnswers, form_shares
 from toolwire.wire.formats import FORMATS
-from toolwire.wire.prompt_styles import DEFAULT_STYLE
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "toolwire"
@@ -590,19 +589,24 @@ def _evaluation(evaluation: dict[str, Any]) -> str:
             column["model"],
             f"`{column['format']}`",
             f"`{column['constrain'] or 'none'}`",
-            f"`{(column['prompt'] or DEFAULT_STYLE).removesuffix('.toml')}`",
+            f"`{column['prompt']}`",
             *(_of(column[name]) for name in ("right", "well_formed", "irrelevance")),
             f"{column['output_tokens']:.0f}",
             f"{column['seconds']:.1f}",
         )
         for column in evaluation["columns"]
-        if column["reading"] in ("whole_message", "native")
     )
     head = ("model", "format", "grammar", "prompt", "right", "well-formed", "irrelevance", "tokens", "seconds")
     seed = evaluation["settings"].get("seed")
     title, count = evaluation["title"].replace("-", " ").capitalize(), len(evaluation["questions"])
     sentence = f"**{title}**: {count} questions of `{evaluation['suite']}`, drawn with seed {seed}."
-    return f"{sentence}\n\n{_table(head, rows)}"
+    paired = (
+        (test["first"], test["second"], str(test["only_first"]), str(test["only_second"]), f"{test['p']:.2g}")
+        for test in evaluation["comparisons"]
+        if test["first"].endswith("prompt brief · whole_message") and "prompt" not in test["second"]
+    )
+    pairs = _table(("first", "second", "only the first is right", "only the second", "p"), paired)
+    return f"{sentence}\n\n{_table(head, rows)}" + (f"\n{pairs}" if pairs.count("\n") > 2 else "")
 
 
 def _of(share: list[int]) -> str:
