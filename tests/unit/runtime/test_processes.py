@@ -4,6 +4,7 @@ import asyncio
 import os
 import random
 import sys
+import time
 from typing import Any
 
 import pytest
@@ -102,3 +103,20 @@ def test_kill_all_ends_every_running_program() -> None:
 
     ended = asyncio.run(main())
     assert (ended.status, ended.timed_out) == (-9, False)
+
+
+def test_programs_get_neither_keys_nor_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = "PATH HOME USER LOGNAME SHELL TMPDIR TZ"
+    names += " LANG LANGUAGE LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME"
+    for name in (*names.split(), "OPENAI_API_KEY", "GITHUB_TOKEN", "LD_PRELOAD", "WANTED"):
+        monkeypatch.setenv(name, "x")
+    assert processes.environment() == dict.fromkeys(names.split(), "x")
+    assert processes.environment("WANTED", "NOT_SET") == dict.fromkeys((*names.split(), "WANTED"), "x")
+
+
+@pytest.mark.parametrize("separate", [True, False])
+def test_a_program_that_has_ended_is_not_waited_for(separate: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "GRACE", 20)
+    began = time.monotonic()
+    assert run("sh", "-c", "echo out", separate_stderr=separate).out.joined() == b"out\n"
+    assert time.monotonic() - began < 10
