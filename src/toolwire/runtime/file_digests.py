@@ -30,7 +30,7 @@ def file_digest(path: str) -> str | None:
     if (cached := _digests.get(path)) is not None and cached[0] == before:
         return cached[1]
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=_open_at_once) as file:
             if not S_ISREG(os.fstat(file.fileno()).st_mode):
                 return None
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -48,3 +48,8 @@ def file_digest(path: str) -> str | None:
 def _state(status: os.stat_result) -> tuple[int, ...]:
     """Return the times of a file's last changes, its size and its identity."""
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    # A pipe that took the file's place in the meantime would wait until a program writes into it.
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

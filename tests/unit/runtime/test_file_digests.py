@@ -80,8 +80,17 @@ def test_what_is_not_a_regular_file_is_not_read(tmp_path: Path, monkeypatch: pyt
     assert file_digest(os.devnull) is None
 
 
+@pytest.mark.timeout(10)
+def test_a_pipe_that_took_the_place_of_a_file_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr(file_digests.os.path, "isfile", lambda _: True)
+    assert file_digest(str(tmp_path / "pipe")) is None
+
+
 def test_a_file_that_must_not_be_read_has_an_empty_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(*_: Any) -> Any:
+    def refused(*_: Any, **__: Any) -> Any:
         raise PermissionError
 
     (tmp_path / "a").write_text("a")
