@@ -49,15 +49,7 @@ RULES: Final = PromptStyle(
     "2. If the question asks for several things, make one call for each, one after another.\n"
     "3. If no tool fits the question, reply in plain words and make no call.",
 )
-# The smallest models follow the sentence before the definitions more than the rules behind them.
-RULES_FIRST: Final = PromptStyle(
-    "rules_first",
-    before_tools="You answer questions by calling tools. If a tool fits the question, reply only with its call. "
-    "These are the tools:",
-    before_example=RULES.before_example,
-    after_example=RULES.after_example,
-)
-PROMPT_STYLES: Final = {style.name: style for style in (RULES, RULES_FIRST, BRIEF)}
+PROMPT_STYLES: Final = {style.name: style for style in (RULES, BRIEF)}
 """The styles by their names; docs/explanation/effect.md says what models made of them."""
 DEFAULT_STYLE: Final = RULES.name
 
