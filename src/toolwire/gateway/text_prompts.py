@@ -9,7 +9,7 @@ from toolwire.providers.output_request import json_instruction
 from toolwire.providers.request import ChatRequest
 from toolwire.wire.prompts import prompt
 
-REQUIRED = "You must call one of these tools in your answer."
+REQUIRED = "You must call one of these tools in this answer, even if none fits well."
 
 
 def describe_request(request: ChatRequest, format: str) -> ChatRequest:

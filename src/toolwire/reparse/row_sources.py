@@ -52,7 +52,7 @@ class Batch:
 
 
 def find_sources(paths: Iterable[Path]) -> list[Path]:
-    """Return the files that the paths name, with all files in directories, in a fixed order.
+    """Return the files that the paths name, with all files in directories but hidden ones, in a fixed order.
 
     Raises:
         ConfigurationError: a path does not exist.
@@ -60,12 +60,17 @@ def find_sources(paths: Iterable[Path]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            files += sorted(inner for inner in path.rglob("*") if inner.is_file() and not inner.name.startswith("."))
+            files += sorted(inner for inner in path.rglob("*") if inner.is_file() and not _is_hidden(inner, path))
         elif path.exists():
             files.append(path)
         else:
             raise ConfigurationError(f"{path} does not exist")
     return list(dict.fromkeys(files))
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    # A folder of a project has .git and .venv, in which no program writes its logs.
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
 
 
 def digest_of_head(path: Path, length: int | None = None) -> tuple[str, int]:

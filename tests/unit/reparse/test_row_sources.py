@@ -62,6 +62,8 @@ def test_texts_and_directories(tmp_path: Path) -> None:
     (tmp_path / "logs" / "deep").mkdir(parents=True)
     (tmp_path / "logs" / "deep" / "b.txt").write_bytes(b"one \xff\ntwo")
     (tmp_path / "logs" / ".hidden").write_text("x")
+    (tmp_path / "logs" / ".git" / "logs").mkdir(parents=True)
+    (tmp_path / "logs" / ".git" / "logs" / "HEAD").write_text("x")
     write(tmp_path / "logs" / "a.jsonl", 1)
     files = find_sources([tmp_path / "logs", tmp_path / "logs" / "a.jsonl"])
     assert [file.name for file in files] == ["a.jsonl", "b.txt"]
