@@ -29,6 +29,9 @@ PUBLIC_PACKAGES = (
 
 FRAMEWORK_MODULES = {
     "toolwire.integrations.langchain": "langchain",
+    "toolwire.integrations.litellm": "litellm",
+    "toolwire.integrations.llama_index": "llama-index",
+    "toolwire.integrations.llm_plugin": "llm",
     "toolwire.integrations.openai_agents": "openai-agents",
     "toolwire.integrations.pydantic_ai": "pydantic-ai",
     "toolwire.integrations.smolagents": "smolagents",

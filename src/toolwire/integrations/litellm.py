@@ -1,0 +1,137 @@
+"""LiteLLM: any model as a provider of its own, for its functions, its router and its proxy."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, closing
+from typing import Any
+
+from toolwire._surface import needs_extra
+from toolwire.errors import ProviderError
+from toolwire.events import Event, Finish, UsageCounted
+from toolwire.integrations.adapted_model import AdaptedModel, chat_request
+from toolwire.integrations.model_argument import AnyModel
+from toolwire.messages import Usage
+from toolwire.providers.api_registry import get_api
+from toolwire.providers.chat_deltas import chat_deltas
+from toolwire.providers.request import ChatRequest
+
+with needs_extra("toolwire.integrations.litellm", "litellm"):
+    from litellm.llms.custom_llm import CustomLLM, CustomLLMError
+    from litellm.types.utils import ModelResponse, ModelResponseStream
+    from litellm.types.utils import Usage as LiteLLMUsage
+
+__all__ = ["ToolwireLiteLLM"]
+
+_API = get_api("openai_chat")
+
+
+class ToolwireLiteLLM(CustomLLM):
+    """A provider of LiteLLM that asks any model.
+
+    It is registered in `litellm.custom_provider_map`, and models of the provider are asked by `litellm.completion` and
+    the others. Calls that are incomplete are left out of a whole answer; in a stream their arguments are not JSON. An
+    error of the model is an exception of LiteLLM with the status, or else 502.
+
+    Args:
+        model: the model; see `toolwire.integrations.AnyModel`.
+        format: the wire format that the model is asked to write; "" for a backend, and for an API whose own fields for
+            tools are used.
+        settings: settings of each answer by their names in Chat Completions, such as `temperature`.
+
+    Raises:
+        ConfigurationError: `format` is missing or has no effect, or `model` is text that names no model of an API.
+        KeyError: there is no such provider, or no such format; the message suggests similar names.
+        TypeError: `model` is something else.
+    """
+
+    def __init__(self, model: AnyModel, *, format: str = "", settings: dict[str, Any] | None = None) -> None:
+        super().__init__()
+        self._adapted = AdaptedModel(model, format)
+        self._settings = dict(settings or {})
+
+    def completion(self, messages: list[Any], optional_params: dict[str, Any], **context: Any) -> Any:
+        """Return a whole answer; LiteLLM's other arguments in `context` have no effect."""
+        try:
+            response = self._adapted.ask_blocking(self._request(messages, optional_params))
+        except ProviderError as error:
+            raise _litellm_error(error) from error
+        return ModelResponse(**_API.encode_response(response, model=self._adapted.name))
+
+    async def acompletion(self, messages: list[Any], optional_params: dict[str, Any], **context: Any) -> Any:
+        """Return a whole answer; see `completion`."""
+        try:
+            response = await self._adapted.ask(self._request(messages, optional_params))
+        except ProviderError as error:
+            raise _litellm_error(error) from error
+        return ModelResponse(**_API.encode_response(response, model=self._adapted.name))
+
+    def streaming(self, messages: list[Any], optional_params: dict[str, Any], **context: Any) -> Iterator[Any]:
+        """Yield the pieces of an answer as they arrive; closing the iterator stops the model."""
+        chunks = _Chunks(self._adapted.name)
+        try:
+            with closing(self._adapted.stream_blocking(self._request(messages, optional_params))) as events:
+                for event in events:
+                    yield from chunks.of(event)
+        except ProviderError as error:
+            raise _litellm_error(error) from error
+
+    async def astreaming(
+        self, messages: list[Any], optional_params: dict[str, Any], **context: Any
+    ) -> AsyncIterator[Any]:
+        """Yield the pieces of an answer; see `streaming`."""
+        chunks = _Chunks(self._adapted.name)
+        try:
+            async with aclosing(self._adapted.stream(self._request(messages, optional_params))) as events:
+                async for event in events:
+                    for chunk in chunks.of(event):
+                        yield chunk
+        except ProviderError as error:
+            raise _litellm_error(error) from error
+
+    def _request(self, messages: list[Any], members: dict[str, Any]) -> ChatRequest:
+        # LiteLLM puts the members that it does not know under `extra_body`, as the OpenAI client does.
+        members = {**members, **(members.get("extra_body") or {})}
+        members.pop("extra_body", None)
+        members.pop("stream", None)
+        return chat_request(messages, **{**self._settings, **members})
+
+
+class _Chunks:
+    """Chunks of one answer as LiteLLM passes them on.
+
+    Args:
+        model: the model's name.
+    """
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._usage: Usage | None = None
+
+    def of(self, event: Event) -> Iterator[Any]:
+        """Yield the chunks of the next event."""
+        match event:
+            case UsageCounted(usage):
+                self._usage = usage
+            case Finish(reason):
+                # LiteLLM drops chunks behind the one with the finish, so the token counts are part of it.
+                chunk = self._chunk({}, reason.value)
+                if self._usage is not None:
+                    chunk.usage = _usage(self._usage)
+                yield chunk
+            case _:
+                for delta in chat_deltas([event]):
+                    yield self._chunk(delta)
+
+    def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> Any:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
+        return ModelResponseStream(model=self._model, choices=[choice])
+
+
+def _usage(usage: Usage) -> Any:
+    total = usage.input_tokens + usage.output_tokens
+    return LiteLLMUsage(prompt_tokens=usage.input_tokens, completion_tokens=usage.output_tokens, total_tokens=total)
+
+
+def _litellm_error(error: ProviderError) -> Exception:
+    return CustomLLMError(error.status or 502, str(error))

@@ -1,0 +1,144 @@
+"""LiteLLM with `ToolwireLiteLLM`: calls, streams, errors, usage, cancellation."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from tests.integrations.weather_model import (
+    ANSWER,
+    EndlessModel,
+    WeatherModel,
+    cut_off,
+    fail,
+    json_in_a_fence,
+    native_model,
+)
+
+from toolwire import MissingExtra, ParsedResponse, ToolCall
+
+pytest.MonkeyPatch().setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # it fetches prices from a server otherwise
+adapter = pytest.importorskip(
+    "toolwire.integrations.litellm", reason="needs scripts/test-frameworks", exc_type=MissingExtra
+)
+litellm = pytest.importorskip("litellm", reason="needs scripts/test-frameworks")
+pytestmark = pytest.mark.filterwarnings("ignore")  # of the framework
+
+PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": PARAMETERS}}]
+QUESTION = {"role": "user", "content": "Weather?"}
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A function that registers a model, and returns the members of a request that name it."""
+
+    def register(model: Any, format: str = "hermes", **settings: Any) -> dict[str, Any]:
+        handler = adapter.ToolwireLiteLLM(model, format=format, settings=settings)
+        monkeypatch.setattr(litellm, "custom_provider_map", [{"provider": "toolwire", "custom_handler": handler}])
+        return {"model": "toolwire/any", "messages": [QUESTION], "tools": TOOLS}
+
+    return register
+
+
+def with_results(message: Any) -> list[Any]:
+    """Return the conversation with the results of an answer's calls."""
+    results = [
+        {"role": "tool", "tool_call_id": call.id, "content": f"rain in {json.loads(call.function.arguments)['city']}"}
+        for call in message.tool_calls
+    ]
+    return [QUESTION, message.model_dump(), *results]
+
+
+def test_parallel_calls_and_their_results(provider: Any) -> None:
+    request = provider(WeatherModel())
+    first = litellm.completion(**request)
+    message = first.choices[0].message
+    assert [json.loads(call.function.arguments) for call in message.tool_calls] == [{"city": "Paris"}, {"city": "Rome"}]
+    assert first.choices[0].finish_reason == "tool_calls" and first.usage.completion_tokens > 0
+    assert len({call.id for call in message.tool_calls}) == 2 and message.content.strip() == "Let me look."
+    second = asyncio.run(litellm.acompletion(**(request | {"messages": with_results(message)})))
+    assert second.choices[0].message.content == ANSWER and second.choices[0].finish_reason == "stop"
+
+
+def test_a_stream_names_a_call_before_its_arguments_are_written(provider: Any) -> None:
+    model = WeatherModel(waits=True)
+    request = provider(model)
+    chunks = []
+    for chunk in litellm.completion(**request, stream=True, stream_options={"include_usage": True}):
+        chunks.append(chunk)
+        if any(call.function.name for choice in chunk.choices for call in choice.delta.tool_calls or ()):
+            model.named.set()
+    built = litellm.stream_chunk_builder(chunks, messages=[QUESTION])
+    calls = built.choices[0].message.tool_calls
+    assert [json.loads(call.function.arguments) for call in calls] == [{"city": "Paris"}, {"city": "Rome"}]
+    assert built.choices[0].finish_reason == "tool_calls" and built.usage.completion_tokens > 0
+
+
+def test_a_stream_without_blocking(provider: Any) -> None:
+    async def read() -> str:
+        stream = await litellm.acompletion(**provider(lambda messages: iter(["It ", "rains."])), stream=True)
+        return "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
+
+    assert asyncio.run(read()) == "It rains."
+
+
+def test_reasoning_has_its_own_member(provider: Any) -> None:
+    request = provider(lambda messages: "<think>Paris.</think>It rains.")
+    message = litellm.completion(**request).choices[0].message
+    assert message.reasoning_content == "Paris." and message.content == "It rains."
+    deltas = [chunk.choices[0].delta for chunk in litellm.completion(**request, stream=True)]
+    assert "".join(getattr(delta, "reasoning_content", None) or "" for delta in deltas) == "Paris."
+
+
+def test_a_call_that_is_cut_off_is_no_call(provider: Any) -> None:
+    request = provider(cut_off)
+    assert not litellm.completion(**request).choices[0].message.tool_calls
+    chunks = list(litellm.completion(**request, stream=True))
+    built = litellm.stream_chunk_builder(chunks, messages=[QUESTION])
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(built.choices[0].message.tool_calls[0].function.arguments)
+
+
+def test_structured_output_and_settings_reach_the_model(provider: Any) -> None:
+    seen = []
+
+    def model(messages: Any, temperature: float = 1.0, max_tokens: int = 0) -> str:
+        seen.append((temperature, max_tokens))
+        return "".join(json_in_a_fence(messages))
+
+    request = provider(model, temperature=0.5)
+    schema = {"type": "object", "properties": {"population": {"type": "integer"}}}
+    output = {"type": "json_schema", "json_schema": {"name": "city", "schema": schema}}
+    answer = litellm.completion(**(request | {"tools": None}), response_format=output, max_tokens=50)
+    assert json.loads(answer.choices[0].message.content)["population"] == 2100000 and seen == [(0.5, 50)]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_errors_of_the_model_are_errors_of_litellm(provider: Any, stream: bool) -> None:
+    # In a stream, LiteLLM wraps the error for its router.
+    expected = litellm.exceptions.MidStreamFallbackError if stream else litellm.exceptions.BadGatewayError
+    with pytest.raises(expected, match="out of memory"):
+        list(litellm.completion(**provider(fail), stream=stream, num_retries=0))
+
+
+def test_closing_a_stream_stops_the_model(provider: Any) -> None:
+    model = EndlessModel()
+
+    async def read() -> None:
+        stream = await litellm.acompletion(**provider(model), stream=True)
+        async for chunk in stream:
+            if chunk.choices[0].delta.content:
+                break
+        await stream.aclose()
+
+    asyncio.run(read())
+    assert model.stopped.wait(60)
+
+
+def test_a_server_is_a_model_too(provider: Any) -> None:
+    call = ToolCall("get_weather", {"city": "Oslo"}, id="call_1")
+    message = litellm.completion(**provider(native_model(ParsedResponse(tool_calls=(call,))), "")).choices[0].message
+    assert [call.function.arguments for call in message.tool_calls] == ['{"city": "Oslo"}']
