@@ -18,8 +18,9 @@ from toolwire.grammars.message_rules import message_rules
 from toolwire.messages import ToolCall
 from toolwire.schema.validation import validate
 from toolwire.tools import definitions
+from toolwire.wire.format_registry import get_format
 from toolwire.wire.formats import FORMATS
-from toolwire.wire.syntax import WireFormat
+from toolwire.wire.syntax import Value, WireFormat, as_written
 
 WITH_CALLS = [pytest.param(wire, id=wire.name) for wire in FORMATS if wire.blocks]
 ENGINES = [pytest.param(name, syntax, id=f"{name}-{syntax}") for name, syntax in PAIRS]
@@ -162,6 +163,41 @@ def test_damaged_calls_are_rejected(wire: WireFormat, name: str, syntax: str) ->
             assert not real.match(required, text, syntax).complete, text
 
     check()
+
+
+RAW = [
+    pytest.param(wire, id=wire.name)
+    for wire in FORMATS
+    if wire.blocks and any(isinstance(node, Value) for node, _ in as_written(wire.blocks[0]))
+]
+
+
+@pytest.mark.parametrize("wire", RAW)
+def test_a_raw_value_without_its_closing_marker_does_not_go_on_in_the_next_parameter(wire: WireFormat) -> None:
+    real = engine("llguidance")
+    call = ToolCall("write_file", {"path": "PATH", "content": "CONTENT"})
+    text = render(wire, [call])
+    start = text.index("PATH") + len("PATH")
+    close = next(node.close for node, _ in as_written(wire.blocks[0]) if isinstance(node, Value))
+    at = text.index(close, start)
+    required = written(wire, "lark", "required")
+    assert real.match(required, text, "lark").complete
+    for position in range(at, at + len(close)):
+        assert not real.match(required, text[:position] + text[position + 1 :], "lark").complete, position
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("harmony", "<|channel|>commentary to=functons.ping <|constrain|>json<|message|>{}<|call|>"),
+        ("deepseek_v3", "<｜tool▁call▁begin｜>function<｜tool▁sep｜>ping\n```json\n{}\n```<｜tool▁call▁end｜>"),
+        ("kimi_k2", "<|tool_call_begin|>functions.ping:0<|tool_call_argument_begin|>{}<|tool_call_end|>"),
+    ],
+)
+def test_text_contains_no_call_that_begins_with_a_shorter_marker(name: str, text: str) -> None:
+    auto = written(get_format(name), "lark", "auto")
+    assert not engine("llguidance").match(auto, f"{text}{text}", "lark").complete
+    assert toolwire.parse(f"{text}{text}", format=name, tools=TOOLS).tool_calls
 
 
 @pytest.mark.parametrize("wire", WITH_CALLS)

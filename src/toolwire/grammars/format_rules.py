@@ -133,7 +133,7 @@ class FormatRules:
         self.parallel = parallel
         self._choice = choice if whole_names else factored
         self.tools = [self._read(tool, at) for at, tool in enumerate(tools)]
-        self._markup = _markup(wire)
+        self._markup = _markers(wire.blocks[0] if wire.blocks else ())
 
     def _read(self, tool: ToolDefinition, at: int) -> GrammarTool:
         reader = ValueReader(tool.parameters, prefix=f"{at}.")
@@ -346,6 +346,9 @@ class FormatRules:
     ) -> Expression:
         """Return the expression of one parameter, whose name may be in quotes."""
         nodes = [inner for inner, _ in as_written(node.nodes)]
+        # A value that has lost its closing marker would go on in the next parameter, whose markers come first: where
+        # there are too many, the last ones are permitted.
+        banned = {**_markers(nodes), **self._markup}
         # A mark says how the value is written, so each type of value has a parameter of its own.
         marked = any(isinstance(inner, Mark) or (isinstance(inner, Tag) and inner.mark) for inner in nodes)
         kinds = values_by_type(values, tool.reader.named) if marked else {"": values}
@@ -361,14 +364,14 @@ class FormatRules:
                     case Tag():
                         parts.append(self._tag(inner, quoted, kind))
                     case Value():
-                        parts += [self._raw_value(inner, tool, inside), free_space(inner.after)]
+                        parts += [self._raw_value(inner, tool, inside, banned), free_space(inner.after)]
                     case _:
                         parts.append(self._node(inner, tool))
             options.append(sequence(*parts))
         return choice(options)
 
-    def _raw_value(self, node: Value, tool: GrammarTool, values: Values) -> Expression:
-        """Return the expression of a value between tags, the closing marker included."""
+    def _raw_value(self, node: Value, tool: GrammarTool, values: Values, banned: Iterable[str]) -> Expression:
+        """Return the expression of a value between tags, without banned markers, the closing marker included."""
         edge = "\n" if node.newline else ""
         rules = self._values(tool, JSON)
         kinds = list(flat_values(values, tool.reader.named))
@@ -377,7 +380,7 @@ class FormatRules:
             rules.unbounded(string)
         if texts:
             # Text that looks like another type is that type where the schema admits it; all of it is text here.
-            text = prose((node.close,), tuple(mark for mark in self._markup if mark != node.close)).until
+            text = prose((node.close,), tuple(mark for mark in banned if mark != node.close)).until
             name = f"raw {node.close}"
             return sequence(literal(edge), self.rules.rule(name, lambda: text))
         options: list[Expression] = []
@@ -408,12 +411,15 @@ def _json_object(members: Iterable[tuple[str, Expression]], after: Expression = 
     return sequence(Fixed("{"), JSON.space, *parts, after, JSON.space, Fixed("}"))
 
 
-def _markup(wire: WireFormat) -> list[str]:
-    """Return the markers that a raw value cannot contain, because they would begin or end something."""
+def _markers(nodes: Iterable[Node]) -> dict[str, None]:
+    """Return the markers that nodes are written with, in their order.
+
+    One character is not a marker: text is full of such characters.
+    """
     markers: dict[str, None] = {}
-    for node, _ in as_written(wire.blocks[0] if wire.blocks else ()):
-        if isinstance(node, Lit) and not node.text[0].isalnum():
+    for node, _ in as_written(nodes):
+        if isinstance(node, Lit) and len(node.text) > 1 and not node.text[0].isalnum():
             markers[node.text] = None
         elif isinstance(node, Tag):
             markers[f"{node.open}{node.name} "] = None
-    return list(markers)
+    return markers

@@ -23,7 +23,7 @@ from toolwire.grammars.free_text import FreeText, Opener
 from toolwire.grammars.prose import prose
 from toolwire.tools import ToolDefinition
 from toolwire.wire.node_markers import first
-from toolwire.wire.syntax import Call, Header, Lit, Name, Node, PyCalls, Tag, ToolTag, WireFormat, as_written
+from toolwire.wire.syntax import Header, Lit, Name, Node, PyCalls, Tag, ToolTag, WireFormat, as_written
 
 _BRACKETS = frozenset("{[")
 
@@ -133,7 +133,7 @@ def message_rules(
     calls = reading.calls() if offered else NOTHING
     if offered and calls == NOTHING:
         raise DefinitionError(f"the format {wire.name!r} cannot write a call of any of these tools")
-    markers = dict.fromkeys(marker for block in wire.blocks for marker in sorted(_block_marker(block)))
+    markers = dict.fromkeys(marker for block in wire.blocks for marker in sorted(_block_markers(block)))
     inside = tuple(mark for mark in markers if opener is not None and mark in opener.marker and mark != opener.marker)
     banned = tuple(mark for mark in markers if mark not in inside and (opener is None or mark != opener.marker))
     closed_start = _closed_start(wire)
@@ -161,14 +161,15 @@ def _opener(wire: WireFormat, tools: Iterable[ToolDefinition]) -> Opener | None:
     names: list[str] = []
     for node, _ in as_written(wire.blocks[0]):
         match node:
-            case Lit(text, before=before, after=after, hint=hint):
+            case Lit(text=text, before=before, after=after, hint=hint):
                 written = (before if marker else "") + text
                 if names:  # one character ends the name; the rest is not needed
                     return Opener(marker, tuple(name + written[0] for name in names))
-                marker += written
                 if not hint:
-                    return Opener(marker)
-                marker += after
+                    # A shorter spelling begins a call too, so text has to end at it already.
+                    shortest = min((spelling for spelling in node.spellings if text.startswith(spelling)), key=len)
+                    return Opener(marker + written.removesuffix(text) + shortest)
+                marker += written + after
             case Tag() if not names:
                 return Opener(f"{marker}{node.open}{node.name} ")
             case ToolTag():
@@ -187,10 +188,16 @@ def _opener(wire: WireFormat, tools: Iterable[ToolDefinition]) -> Opener | None:
     return Opener(marker, tuple(names)) if marker else None
 
 
-def _block_marker(block: tuple[Node, ...]) -> frozenset[str]:
-    """Return the spellings of the marker that a block begins with, if it makes a call for certain."""
-    node = block[0].nodes[0] if isinstance(block[0], Call) else block[0]
-    return node.spellings if isinstance(node, Lit) and not node.hint else frozenset()
+def _block_markers(block: tuple[Node, ...]) -> set[str]:
+    """Return the spellings of the markers that a block may begin with, where they make a call for certain."""
+    markers: set[str] = set()
+    for node, _ in as_written(block):
+        if not isinstance(node, Lit) or node.hint:
+            break
+        markers |= node.spellings
+        if node.need != "optional":  # a model may leave it out, and begin with the next one
+            break
+    return markers
 
 
 def _closed_start(wire: WireFormat) -> str:

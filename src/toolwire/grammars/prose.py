@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from toolwire.errors import DefinitionError
 from toolwire.grammars.algebra import (
@@ -21,7 +21,7 @@ from toolwire.grammars.algebra import (
     sequence,
 )
 
-MAX_SIZE = 1000
+MAX_SIZE = 1400
 """Maximum number of parts of an expression for text between markers; engines take long to read larger ones."""
 
 
@@ -46,11 +46,14 @@ class Prose:
         permitted: banned markers that the text may contain after all, because the markers overlap in too many ways.
     """
 
-    def __init__(self, markers: Iterable[str], banned: Iterable[str] = ()) -> None:
-        """Make the expressions for texts that end at a marker and contain none that is banned."""
+    def __init__(self, markers: Iterable[str], banned: Sequence[str] = ()) -> None:
+        """Make the expressions for texts that end at a marker and contain none that is banned.
+
+        Where the markers overlap in too many ways, the last banned ones are permitted.
+        """
         self._ends = dict.fromkeys(markers)
         self._words = [*self._ends, *(word for word in dict.fromkeys(banned) if word not in self._ends)]
-        out = self._reduce() or self._without_banned()
+        out = self._reduce() or self._with_fewer_words()
         loop = out.get("loop", NOTHING)
         options = loop.options if isinstance(loop, Either) else (loop,)
         self.plain = choice(option for option in options if isinstance(option, Chars))
@@ -59,17 +62,19 @@ class Prose:
         self.rest = out["stop"]
         self.permitted = tuple(dict.fromkeys(word for word in banned if word not in self._words))
 
-    def _without_banned(self) -> dict[str, Expression]:
-        """Return the ways of the empty beginning where only the markers themselves count."""
+    def _with_fewer_words(self) -> dict[str, Expression]:
+        """Return the ways of the empty beginning where the last banned markers do not count.
+
+        Raises:
+            DefinitionError: the markers that end the text overlap in too many ways by themselves.
+        """
         # Banned markers are those of shapes that models write by mistake. Text may then contain them, and the parser
         # reads them; the markers that end the text are never left out.
-        self._words = list(self._ends)
-        out = self._reduce()
-        if out is None:
-            raise DefinitionError(
-                f"these markers overlap in too many ways for a grammar: {', '.join(self._words)[:200]}"
-            )
-        return out
+        while len(self._words) > len(self._ends):
+            self._words.pop()
+            if (out := self._reduce()) is not None:
+                return out
+        raise DefinitionError(f"these markers overlap in too many ways for a grammar: {', '.join(self._words)[:200]}")
 
     def _reduce(self) -> dict[str, Expression] | None:
         """Return the ways from the empty beginning past all others; None if they are too many."""
