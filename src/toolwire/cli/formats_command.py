@@ -11,10 +11,11 @@ from rich.table import Table
 
 import toolwire
 from toolwire.cli.console import console, emit, styled
-from toolwire.errors import RenderError
+from toolwire.errors import DefinitionError, RenderError
 from toolwire.messages import ToolCall
 from toolwire.tools import ToolDefinition
 from toolwire.wire.format_export import export_formats, export_schema
+from toolwire.wire.response_templates import response_template
 from toolwire.wire.syntax import WireFormat
 
 EXAMPLES = """Examples:
@@ -25,7 +26,9 @@ toolwire formats hermes
 
 toolwire formats --json | jq .name
 
-toolwire formats --export > formats.json"""
+toolwire formats --export > formats.json
+
+toolwire formats hermes --response-template"""
 
 SAMPLE_TOOL = ToolDefinition(
     "get_weather",
@@ -46,10 +49,17 @@ def formats(
         bool, typer.Option("--export", help="Print the whole descriptions as one JSON document, for other readers.")
     ] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of that document.")] = False,
+    as_template: Annotated[
+        bool, typer.Option("--response-template", help="Print one format as the response template of a checkpoint.")
+    ] = False,
 ) -> None:
     """List the wire formats, or show one: a sample and its description."""
     wire_formats = [toolwire.get_format(alias) for alias in ([name] if name is not None else toolwire.formats())]
-    if schema:
+    if as_template:
+        if name is None:
+            raise DefinitionError("--response-template needs the name of a format: toolwire formats hermes ...")
+        emit(response_template(name))
+    elif schema:
         emit(export_schema())
     elif export:
         emit(export_formats(wire_formats))

@@ -7,5 +7,6 @@ __getattr__, __dir__, __all__ = lazy_exports(
     {
         "integrations.model_argument": "AnyModel",
         "integrations.openai_transport": "ToolwireTransport",
+        "integrations.transformers": "parse_response tokenizer_format",
     },
 )

@@ -17,6 +17,8 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "wire.formats": "FORMATS",
         "wire.leaf_scanners": "NAME_LIMIT SPACE_LIMIT",
         "wire.prompt_styles": "PROMPT_STYLES PromptStyle",
+        "wire.response_template_reader": "format_of_response_template",
+        "wire.response_templates": "response_template",
         "wire.syntax": (
             "THINK THINKING AnyOrder Args Call Elements Header Ident JsonCall Key KeywordArgs Listing Lit Many Mark "
             "Name Node OneOf Params PyCalls Server Span Tag TokenArgs ToolBody ToolTag Value WireFormat"

@@ -13,6 +13,8 @@ from toolwire.wire.leaf_scanners import NAME_LIMIT as NAME_LIMIT
 from toolwire.wire.leaf_scanners import SPACE_LIMIT as SPACE_LIMIT
 from toolwire.wire.prompt_styles import PROMPT_STYLES as PROMPT_STYLES
 from toolwire.wire.prompt_styles import PromptStyle as PromptStyle
+from toolwire.wire.response_template_reader import format_of_response_template as format_of_response_template
+from toolwire.wire.response_templates import response_template as response_template
 from toolwire.wire.syntax import THINK as THINK
 from toolwire.wire.syntax import THINKING as THINKING
 from toolwire.wire.syntax import AnyOrder as AnyOrder
@@ -85,5 +87,7 @@ __all__ = [
     "WireFormat",
     "export_formats",
     "export_schema",
+    "format_of_response_template",
     "get_format",
+    "response_template",
 ]

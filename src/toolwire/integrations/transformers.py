@@ -1,0 +1,80 @@
+"""transformers: answers of a checkpoint, read by the format that its tokenizer declares.
+
+Nothing here imports transformers: a tokenizer is all that is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from toolwire._surface import wrong_type
+from toolwire.errors import DefinitionError
+from toolwire.messages import ParsedResponse
+from toolwire.providers.parsing import parse
+from toolwire.wire.format_registry import get_format
+from toolwire.wire.profiles import detect_from_template
+from toolwire.wire.prompt_state import prompt_opens_reasoning
+from toolwire.wire.response_template_reader import format_of_response_template
+from toolwire.wire.syntax import WireFormat
+
+__all__ = ["parse_response", "tokenizer_format"]
+
+
+def tokenizer_format(tokenizer: Any) -> WireFormat:
+    """Return the format in which a checkpoint writes calls.
+
+    The chat template names it if it has the markers of a known format, because the parser then knows the damage and the
+    other spellings that models of this family write too. Else the tokenizer's `response_template` describes it.
+
+    Args:
+        tokenizer: the tokenizer, or anything with `chat_template` or `response_template`.
+
+    Raises:
+        DefinitionError: neither of them says which, or no description can express the response template.
+    """
+    templates = getattr(tokenizer, "chat_template", None)
+    # A tokenizer with several chat templates has one for tools among them.
+    for template in templates.values() if isinstance(templates, Mapping) else [templates]:
+        if isinstance(template, str) and (name := detect_from_template(template).format) not in ("auto", "plain"):
+            return get_format(name)
+    declared = getattr(tokenizer, "response_template", None)
+    if isinstance(declared, Mapping):
+        return format_of_response_template(declared)
+    raise DefinitionError("the tokenizer has no response_template, and no known format's markers in its chat_template")
+
+
+def parse_response(
+    tokenizer: Any,
+    response: str | Sequence[int],
+    *,
+    tools: Iterable[Any] = (),
+    prompt: str | Sequence[int] = "",
+    format: str | WireFormat | None = None,
+) -> ParsedResponse:
+    """Read the answer of a model: its calls, reasoning and content.
+
+    Args:
+        tokenizer: the tokenizer of the model.
+        response: the tokens that the model wrote, without those of the prompt, or their text with special tokens.
+        tools: the tools that the model was offered; their schemas type the arguments.
+        prompt: the tokens or the text before the answer; its end shows whether reasoning was open.
+        format: the format of the calls; None for `tokenizer_format(tokenizer)`.
+
+    Raises:
+        DefinitionError: the format is not known, or a tool has an unknown shape.
+        UnknownFormat: no such format.
+    """
+    wire = tokenizer_format(tokenizer) if format is None else get_format(format)
+    started = prompt_opens_reasoning(_text(tokenizer, prompt, "prompt"), format=wire)
+    return parse(_text(tokenizer, response, "response"), format=wire, tools=tools, reasoning_started=started)
+
+
+def _text(tokenizer: Any, tokens: Any, argument: str) -> str:
+    """Return the text of tokens, with special tokens, which are markers of calls in many formats."""
+    if isinstance(tokens, str):
+        return tokens
+    tokens = tokens.tolist() if hasattr(tokens, "tolist") else tokens  # of an array or a tensor
+    if not isinstance(tokens, Sequence) or not all(isinstance(token, int) for token in tokens):
+        raise wrong_type(argument, tokens, "text, or the token ids of one answer")
+    return str(tokenizer.decode(list(tokens), skip_special_tokens=False)) if tokens else ""
