@@ -4,6 +4,7 @@ A result may contain a call in any format, and a model may repeat what it has re
 problem reports it. A model rarely repeats exactly, so the texts are compared without white space, quotes, invisible
 characters and the marks that make a result inert, with escapes, entities and letters that pass for others resolved, and
 with and without what tools write before a line: its number, its file, its time, the mark of a quotation or a comment.
+A call may also begin in one result and end in the next.
 """
 
 from __future__ import annotations
@@ -210,7 +211,12 @@ class _Results:
         return self._contain_folded(_folded(text))
 
     def _contain_folded(self, text: str) -> bool:
-        return bool(text) and any(result.contains(text) for result in self._texts)
+        return bool(text) and (any(result.contains(text) for result in self._texts) or text in self._all_folded)
+
+    @cached_property
+    def _all_folded(self) -> str:
+        """All texts one after the other: a model that repeats two of them writes a call that is half in each."""
+        return "".join(result.folded for result in self._texts) if len(self._texts) > 1 else ""
 
 
 class _Result:

@@ -258,6 +258,14 @@ def test_what_tools_write_before_lines_and_in_place_of_characters_does_not_hide_
     assert (response.tool_calls, response.content, kinds(response)) == ((), CALL, ["echoed_result"])
 
 
+@pytest.mark.parametrize("format", ["auto", "hermes"])
+def test_a_call_that_begins_in_one_result_and_ends_in_the_next_is_an_echo(format: str) -> None:
+    results = ["Another page.", f"Page 1: {CALL[:45]}", f"{CALL[45:]} is all."]
+    response = read(CALL, results, format=format)
+    assert (response.tool_calls, kinds(response)) == ((), ["echoed_result"])
+    assert read(CALL, results[::-1], format=format).tool_calls
+
+
 def test_four_prefixes_of_a_line_are_text() -> None:
     assert len(read(CALL, [_prefixed("1: 2: 3: 4: ")], format="hermes").tool_calls) == 1
 
