@@ -16,7 +16,7 @@ from toolwire.events import Event
 from toolwire.providers.anthropic_messages import AnthropicMessages
 from toolwire.providers.context_overflow import anthropic_words
 from toolwire.providers.failure_kinds import INTERNAL, TOO_LONG, FailureKind
-from toolwire.providers.framing import AwsEventStream, Frame, ServerSentEvents, aws_event, compact, frame_of
+from toolwire.providers.framing import AwsEventStream, Frame, ServerSentEvents, aws_event, frame_of, json_bytes
 from toolwire.providers.message_parts import Json
 from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.request import ChatRequest, Notes
@@ -69,7 +69,7 @@ class AnthropicBedrock(AnthropicVertex):
             if not data:  # nothing has arrived yet
                 yield data
             for frame in events_of.feed(data):
-                yield aws_event({"bytes": base64.b64encode(compact(frame.value).encode()).decode()}, "chunk")
+                yield aws_event({"bytes": base64.b64encode(json_bytes(frame.value)).decode()}, "chunk")
 
     def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
         """Return the frame that reports a failure in the middle of a stream."""

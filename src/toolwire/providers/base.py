@@ -67,10 +67,10 @@ from toolwire.providers.stream_codec import (
     StreamEnd,
     answer_id,
     as_dict,
-    json_excerpt,
     open_truncated_calls,
     written_async,
 )
+from toolwire.text.json_text import json_excerpt
 from toolwire.text.suggest import check_options
 from toolwire.tools import ToolDefinition, definitions
 
@@ -163,7 +163,7 @@ class ProviderApi(ABC):
         note_foreign_members(request, paired, self.kind, notes)
         messages = tuple(map(self._fit_message, paired))
         if self.defines_called_tools and not offered and not request.provider_tools:
-            offered = list(self._offer(called_tools(request, self.name, notes), notes))
+            offered = list(self._offer(called_tools(messages, self.name, notes), notes))
         if self.separates_system and request.provider != self.kind:  # a client of this API knows what it may send
             messages = with_beginning(messages, self.name, notes, by_user=self.begins_with_user)
         request = replace(request, messages=messages, tool_choice=choice)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from toolwire.messages import FilePart, ImagePart, OpaquePart
@@ -128,17 +128,24 @@ def as_base64(value: Any) -> Any:
     return base64.b64encode(value).decode("ascii") if isinstance(value, bytes | bytearray) else value
 
 
+def _documents(content: Any) -> Iterator[Json]:
+    """Yield the documents of a message, or of a result, which may be the provider's own and of any shape."""
+    for block in content if isinstance(content, list) else ():
+        match block:
+            case {"document": {"name": str()} as document}:
+                yield document
+            case _:
+                pass
+
+
 def with_names(messages: list[Json], api: str, notes: Notes) -> list[Json]:
     """Make the names of the documents unique, and give messages that have documents the text they must have."""
     names: set[str] = set()
     # The service refuses two documents of one name in a request, wherever in the conversation they are.
     for message in messages:
-        documents = [block["document"] for block in message["content"] if "document" in block]
-        results = [block["toolResult"]["content"] for block in message["content"] if "toolResult" in block]
-        for document in [
-            *documents,
-            *(block["document"] for content in results for block in content if "document" in block),
-        ]:
+        documents = list(_documents(message["content"]))
+        results = (block["toolResult"] for block in message["content"] if isinstance(block.get("toolResult"), dict))
+        for document in (*documents, *(inner for result in results for inner in _documents(result.get("content")))):
             name, count = document["name"], 1
             while document["name"].casefold() in names:
                 count += 1

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from toolwire.text.json_text import json_text
+from toolwire.text.json_text import json_excerpt
 
 MEMBERS = frozenset(
     ("error", "errors", "detail", "message", "Message", "msg", "error_message", "error_msg", "error_description")
@@ -32,9 +32,9 @@ def error_in(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
         if name == "errors" and isinstance(value, list) and value and isinstance(value[0], Mapping):
             value = value[0]  # the first of several
         if isinstance(value, Mapping) and value:
-            return {**value, "message": _text_of(value) or json_text(dict(value))}
+            return {**value, "message": _text_of(value) or json_excerpt(dict(value))}
         if isinstance(value, list) and value:
-            return {**body, "message": json_text(value)}
+            return {**body, "message": json_excerpt(value)}
     text = _text_of(body) or body.get("error")
     return {**body, "message": str(text)} if text else None
 

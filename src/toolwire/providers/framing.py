@@ -426,12 +426,12 @@ class AwsEventStream:
 def sse(value: Any, event: str = "") -> bytes:
     """Return a server-sent event."""
     head = f"event: {event}\n" if event else ""
-    return head.encode() + b"data: " + _encoded(value) + b"\n\n"
+    return head.encode() + b"data: " + json_bytes(value) + b"\n\n"
 
 
 def json_line(value: Any) -> bytes:
     """Return a line of JSON."""
-    return _encoded(value) + b"\n"
+    return json_bytes(value) + b"\n"
 
 
 def aws_event(value: Any, event: str, *, exception: bool = False) -> bytes:
@@ -441,13 +441,14 @@ def aws_event(value: Any, event: str, *, exception: bool = False) -> bytes:
         bytes([len(name)]) + name.encode() + b"\x07" + len(text).to_bytes(2, "big") + text.encode()
         for name, text in ((f":{kind}-type", event), (":content-type", "application/json"), (":message-type", kind))
     )
-    payload = _encoded(value)
+    payload = json_bytes(value)
     prelude = (16 + len(headers) + len(payload)).to_bytes(4, "big") + len(headers).to_bytes(4, "big")
     body = prelude + zlib.crc32(prelude).to_bytes(4, "big") + headers + payload
     return body + zlib.crc32(body).to_bytes(4, "big")
 
 
-def _encoded(value: Any) -> bytes:
+def json_bytes(value: Any) -> bytes:
+    """Return JSON text without blanks in UTF-8."""
     try:
         return compact(value).encode()
     except UnicodeEncodeError:  # UTF-8 cannot contain half of a surrogate pair: an escape can

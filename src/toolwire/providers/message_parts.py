@@ -168,7 +168,8 @@ def members_item(members: Mapping[str, Any]) -> Json:
 def message_members(part: Part, kind: str) -> Json:
     """Return the members that a part of `members_part` stands for; none for any other part."""
     if isinstance(part, OpaquePart) and part.provider == kind and part.data.keys() == {_MESSAGE}:
-        return dict(part.data[_MESSAGE])
+        members = part.data[_MESSAGE]
+        return dict(members) if isinstance(members, Mapping) else {}  # an item of the provider may look like one
     return {}
 
 

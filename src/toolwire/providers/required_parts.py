@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from toolwire.messages import Message, Part, TextPart, ToolCall
-from toolwire.providers.request import ChatRequest, Notes
+from toolwire.providers.request import Notes
 from toolwire.tools import ToolDefinition
 
 _BEGINNING = "(The conversation begins.)"
 """The message of the user where there is none, but an API requires one."""
 
 
-def called_tools(request: ChatRequest, api: str, notes: Notes) -> list[ToolDefinition]:
-    """Return tools with the names of earlier calls, for an API that refuses these if no tool is offered."""
-    names = dict.fromkeys(
-        part.name for message in request.messages for part in message.parts if isinstance(part, ToolCall)
-    )
+def called_tools(messages: Iterable[Message], api: str, notes: Notes) -> list[ToolDefinition]:
+    """Return tools with the names of earlier calls, for an API that refuses these if no tool is offered.
+
+    Args:
+        messages: the conversation; names of calls are spelled as the API takes them, for models make up odd ones.
+        api: the name of the API.
+        notes: collects the tools that are added.
+    """
+    names = dict.fromkeys(part.name for message in messages for part in message.parts if isinstance(part, ToolCall))
     for name in names:
         notes.added(f"tools/{name}", f"{api} requires the tools of earlier calls, and none was offered")
     return [ToolDefinition(name, "Not available any more.") for name in names]

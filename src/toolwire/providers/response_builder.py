@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from toolwire.events import (
@@ -120,8 +121,15 @@ class ResponseBuilder:
             self._events.append(ReasoningDelta(text))
 
     def end_reasoning(self, part: ReasoningPart) -> None:
-        """End a stretch of reasoning; the part is sent back to the provider in later requests."""
+        """End a stretch of reasoning; the part is sent back to the provider in later requests.
+
+        Text and signatures that are not text are ignored.
+        """
         self.in_reasoning = False
+        text, signature = _text_only(part.text), _text_only(part.signature)
+        if (text, signature) != (part.text, part.signature):
+            provider = part.provider if signature or part.data else ""
+            part = replace(part, text=text, signature=signature, provider=provider)
         self._events.append(ReasoningEnd(part))
 
     def add_thought(self, part: ReasoningPart) -> None:
@@ -419,6 +427,10 @@ class ResponseBuilder:
 
 def _text(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else str(value)
+
+
+def _text_only(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _json_text(value: dict[str, Any]) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,9 +20,12 @@ from toolwire.providers.finish_reasons import has_failure_word
 from toolwire.providers.framing import Frame, Framing
 from toolwire.providers.request import Notes
 from toolwire.providers.response_builder import ResponseBuilder
+from toolwire.text.json_text import json_excerpt
 
 UNREADABLE = (KeyError, TypeError, AttributeError, IndexError, ValueError, ArithmeticError, RecursionError)
 """Errors that reading JSON of an unexpected shape raises."""
+_MAX_TIME = 253_402_300_799
+"""The end of the year 9999, in seconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,12 @@ class StreamDecoder:
             created = body.get("created") or body.get("created_at")
             self.id = self.id or (_ID_PREFIX.sub("", id) if isinstance(id, str) else "")
             self.model = self.model or (model if isinstance(model, str) else "")
-            self.created = self.created or (int(created) if isinstance(created, int | float) else 0)
+            self.created = self.created or _seconds(created)
+
+
+def _seconds(value: Any) -> int:
+    """Return a time in seconds since 1970; 0 for a value that is no time, or is in no year that dates can have."""
+    return int(value) if isinstance(value, int | float) and 0 <= value <= _MAX_TIME else 0
 
 
 def as_dict(value: Any, expected: str = "a response must be") -> dict[str, Any]:
@@ -225,14 +232,6 @@ def as_dict(value: Any, expected: str = "a response must be") -> dict[str, Any]:
         if isinstance(dumped, Mapping):
             return dict(dumped)
     raise DefinitionError(f"{expected} a dict or an object with model_dump, not {type(value).__name__}")
-
-
-def json_excerpt(value: Any) -> str:
-    """Return a value as JSON text for a message."""
-    try:
-        return json.dumps(value, ensure_ascii=False, default=str)
-    except (ValueError, RecursionError):
-        return str(type(value))
 
 
 def open_truncated_calls(events: Iterable[Event]) -> Iterator[Event]:

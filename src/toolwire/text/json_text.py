@@ -49,6 +49,14 @@ def json_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
+def json_excerpt(value: Any) -> str:
+    """Return any value as JSON text for a message; what JSON cannot express is written in Python's way."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, TypeError, RecursionError):
+        return str(type(value))
+
+
 def json_type(value: Any) -> str:
     """Return JSON Schema's name of the type of a value; integers are numbers."""
     match value:

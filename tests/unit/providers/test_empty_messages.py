@@ -108,6 +108,15 @@ def test_called_tools_are_offered_if_no_other_is(api: str, request_: tw.ChatRequ
     ]
 
 
+@pytest.mark.parametrize("name", ["get weather", "<tool>", "\udc00", "", "n" * 300])
+@pytest.mark.parametrize("api", ["anthropic_messages", "bedrock_converse"])
+def test_called_tools_have_the_names_of_the_calls_if_no_tool_could_have_them(api: str, name: str) -> None:
+    messages = [tw.Message("user", "Hi."), tw.Message("assistant", (tw.ToolCall(name, {}, "c1"),))]
+    body = json.dumps(tw.get_api(api).encode_request([*messages, tw.Message("user", "And now?")]))
+    fitted = tw.get_api(api).names.fit(name)
+    assert body.count(f'"name": "{fitted}"') == 2  # that of the call, and that of the tool
+
+
 @pytest.mark.parametrize("api", ["anthropic_messages", "bedrock_converse"])
 def test_tools_that_are_not_available_cannot_be_required(api: str) -> None:
     provider = tw.get_api(api)

@@ -11,6 +11,7 @@ from toolwire.text.json_text import (
     JsonError,
     decode,
     equal_json,
+    json_excerpt,
     json_text,
     refuse_constant,
     unique_members,
@@ -21,6 +22,14 @@ def test_json_is_written_without_ascii_escapes() -> None:
     assert json_text({"ü": [1, None]}) == '{"ü": [1, null]}'
     with pytest.raises(ValueError, match="Out of range"):
         json_text(float("nan"))
+
+
+def test_a_value_is_shown_as_json() -> None:
+    assert json_excerpt({"a": "\u00e9", "b": {1}}) == '{"a": "\u00e9", "b": "{1}"}'
+    loop: list[object] = []
+    loop.append(loop)
+    assert json_excerpt(loop) == "<class 'list'>"
+    assert json_excerpt({(1, 2): 3}) == "<class 'dict'>"
 
 
 def test_a_duplicate_key_is_named() -> None:
