@@ -70,7 +70,8 @@ class Reading:
             raise ToolError(f"{path} is a binary file of {size} bytes; only text can be read")
         lines = data.decode("utf-8", "replace").replace("\r\n", "\n").removesuffix("\n").split("\n")
         if start_line > len(lines):
-            raise ToolError(f"{path} has only {len(lines)} lines")
+            count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
+            raise ToolError(f"{path} has only {count}, so there is no line {start_line}")
         shown = list(_bounded(lines[start_line - 1 : end_line or None], self._characters))
         text = "\n".join(shown)
         last = start_line + len(shown) - 1
