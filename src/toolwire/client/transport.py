@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
-from time import time
+from time import monotonic, time
 from typing import Self
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -20,6 +20,9 @@ from toolwire.client.exchange import HttpAnswer, HttpRequest
 from toolwire.client.response_body import ENCODINGS, unpacked
 from toolwire.errors import ProviderError, RealRequestError
 from toolwire.text.suggest import suggests_keywords
+
+STALE_SECONDS = 1.0
+"""Seconds within which a connection that was closed by the server fails; what fails later, the server has read."""
 
 
 @suggests_keywords
@@ -157,6 +160,8 @@ class HttpTransport:
         attempt = 0
         while True:
             attempt += 1
+            use = ConnectionUse()
+            request.extensions["trace"] = use.take_event
             try:
                 response = await client.send(request, stream=True)
             except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:  # nothing was sent yet
@@ -164,6 +169,9 @@ class HttpTransport:
                 if pause is None:
                     raise ProviderError(f"{_address(request)} cannot be reached: {_why(error)}") from error
             except httpx.RequestError as error:
+                if isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError) and use.was_stale:
+                    attempt -= 1  # the request was not tried: the next connection may be a new one
+                    continue
                 raise ProviderError(f"{_address(request)} did not answer: {_why(error)}") from error
             else:
                 if response.status_code not in self._retry.statuses:
@@ -173,6 +181,39 @@ class HttpTransport:
                     return response
                 await response.aclose()
             await self._sleep(pause)
+
+
+class ConnectionUse:
+    """The connection of one request: a new one, or one that was open already.
+
+    Servers close connections that nothing has used for some seconds. If that happens at the moment in which another
+    request is sent, nothing is answered. Such a request has not been read, so it can be sent again: a server that has
+    begun to work on it would not close the connection at once.
+    """
+
+    def __init__(self) -> None:
+        self._is_new = False
+        self._sent_at: float | None = None
+
+    async def take_event(self, name: str, info: Mapping[str, object]) -> None:
+        """Take an event of httpx's connections."""
+        if name.startswith("connection.connect"):
+            self._is_new = True
+        elif name.endswith("send_request_headers.started"):
+            self.sent()
+
+    def opened(self) -> None:
+        """Note that the connection was opened for this request."""
+        self._is_new = True
+
+    def sent(self) -> None:
+        """Note that sending begins."""
+        self._sent_at = monotonic()
+
+    @property
+    def was_stale(self) -> bool:
+        """True if an error that comes now means that the server had closed a connection from before."""
+        return not self._is_new and self._sent_at is not None and monotonic() - self._sent_at < STALE_SECONDS
 
 
 async def _body(response: httpx.Response) -> AsyncIterator[bytes]:

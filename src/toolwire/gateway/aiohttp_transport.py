@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Self
 
 import aiohttp
 
 from toolwire.client.exchange import HttpAnswer, HttpRequest
 from toolwire.client.response_body import ENCODINGS, unpacked_pieces
+from toolwire.client.transport import ConnectionUse
 from toolwire.errors import ProviderError
 
 CONNECT_SECONDS = 15.0
@@ -55,12 +57,10 @@ class AiohttpTransport:
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 skip_auto_headers=("user-agent",),
+                trace_configs=[_tracing()],
             )
-        headers = {"accept-encoding": ENCODINGS, **request.headers}
         try:
-            async with self._session.request(
-                request.method, request.url, data=request.body or None, headers=headers, allow_redirects=False
-            ) as response:
+            async with await self._sent(self._session, request) as response:
                 names = {name.lower(): value for name, value in response.headers.items()}
                 pieces = unpacked_pieces(_body(response), names.get("content-encoding", ""), response.status)
                 yield HttpAnswer(response.status, names, pieces)
@@ -68,6 +68,37 @@ class AiohttpTransport:
             raise ProviderError(f"no request can be made to {request.url!r:.300}") from error
         except (aiohttp.ClientError, TimeoutError) as error:
             raise ProviderError(f"the server cannot be reached: {_why(error)}") from error
+
+    async def _sent(self, session: aiohttp.ClientSession, request: HttpRequest) -> aiohttp.ClientResponse:
+        """Return the answer; a request that met a connection which the server had closed is sent again."""
+        headers = {"accept-encoding": ENCODINGS, **request.headers}
+        while True:
+            use = ConnectionUse()
+            use.sent()
+            try:
+                return await session.request(
+                    request.method,
+                    request.url,
+                    data=request.body or None,
+                    headers=headers,
+                    allow_redirects=False,
+                    trace_request_ctx=use,
+                )
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                if not use.was_stale:
+                    raise
+
+
+async def _note_opened(session: aiohttp.ClientSession, context: SimpleNamespace, event: object) -> None:
+    use = context.trace_request_ctx
+    use.opened()
+
+
+def _tracing() -> aiohttp.TraceConfig:
+    """Return what notes with each request whether a connection was opened for it."""
+    config = aiohttp.TraceConfig()
+    config.on_connection_create_start.append(_note_opened)
+    return config
 
 
 async def _body(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
