@@ -17,7 +17,7 @@ import re
 import unicodedata
 from itertools import groupby
 
-from toolwire.text.lookalikes import DASHES, always_poses, poses_among_latin, poses_beside
+from toolwire.text.lookalikes import DASHES, always_poses, poses_among_latin, poses_beside, twins_in
 
 BLANK = frozenset(
     "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
@@ -55,7 +55,8 @@ def escape_lookalikes(text: str) -> str:
     """Return text in which invisible characters, and those that pose as Latin letters, are escapes; line ends stay."""
     if text.isascii() and text.replace("\n", "").isprintable():
         return text
-    return "".join(map(_spell, _TOKEN.findall(text)))
+    twins = twins_in(text)
+    return "".join(_spell(token, twins) for token in _TOKEN.findall(text))
 
 
 def escape_as_json(text: str) -> str:
@@ -93,12 +94,12 @@ def _escape(character: str) -> str:
     return character.encode("unicode_escape").decode()
 
 
-def _spell(token: str) -> str:
+def _spell(token: str, twins: frozenset[str]) -> str:
     """Escape white space, or a run without any; in addresses all of it counts as one word."""
     if token.isascii() or token.isspace():
         return escape_invisible(token, "\n")
-    # A Cyrillic word is harmless by itself. A Latin word with one Cyrillic letter is, and so is any such letter in
-    # an address.
+    # A Cyrillic word with letters of its own shapes is harmless. A Latin word with one Cyrillic letter is not, and
+    # neither is any such letter in an address.
     address = "@" in token or "://" in token
     spelled: list[str] = []
     padded = f"{token} "
@@ -115,7 +116,8 @@ def _spell(token: str) -> str:
         marks = 0
         for c in part:
             marks = marks + 1 if unicodedata.combining(c) else 0
-            escaped = at in posing or marks > MAX_MARKS or (poses_among_latin(c) if latin else always_poses(c))
+            escaped = at in posing or c in twins or marks > MAX_MARKS
+            escaped = escaped or (poses_among_latin(c) if latin else always_poses(c))
             spelled.append(_escape(c) if escaped else escape_invisible(c))
             at += 1
     return "".join(spelled)

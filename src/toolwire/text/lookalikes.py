@@ -136,6 +136,15 @@ In words of their own scripts they are ordinary. Compatibility forms of them nee
 DASHES = "\u2013\u2014\u2015"
 """Dashes of ordinary text, which pass for the beginning of an option only before a word."""
 
+LATIN_TWINS = (
+    "\u0430\u0441\u0435\u043e\u0440\u0445\u0443\u0455\u0456\u0458\u0501\u04bb\u04cf\u051b\u051d\u0475"
+    "\u0410\u0412\u0415\u0405\u0406\u0408\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0423\u04ae\u051a\u051c"
+    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf\u03f2\u03f3"
+    "\u0585\u0578\u057d\u0570\u0575\u0581"
+)
+"""Letters of Cyrillic, Greek and Armenian that have the shape of a Latin one, so that whole words pass for Latin."""
+
+_TWINS = frozenset(LATIN_TWINS)
 _BESIDE_ASCII = frozenset("".join(BESIDE_ASCII.values()))
 _OPERATORS = frozenset("-/\\|=*~&$<>+^%#@_{}`")
 """Signs of commands and paths. Those of ordinary sentences stand beside words of every script."""
@@ -173,7 +182,7 @@ def poses_among_latin(c: str) -> bool:
         return not c.isascii()
     if not c.isalpha() and unicodedata.category(c) != "Nl":
         return False
-    return unicodedata.name(c, "").partition(" ")[0] not in _MIXED_FREELY
+    return _script(c) not in _MIXED_FREELY
 
 
 def poses_beside(c: str, before: str, behind: str, *, alone: bool) -> bool:
@@ -186,3 +195,19 @@ def poses_beside(c: str, before: str, behind: str, *, alone: bool) -> bool:
         return c in DASHES and "-" in (before, behind)
     neighbours = [other for other in (before, behind) if other and other.isascii()]
     return any(other.isalnum() or (other in _OPERATORS and (alone or not c.isalnum())) for other in neighbours)
+
+
+def twins_in(text: str) -> frozenset[str]:
+    """Return the letters of a text that pass for Latin ones in words of their own, such as `scope` in Cyrillic letters.
+
+    Text in another script has letters of other shapes as well; one without any was made to look Latin.
+    """
+    letters = {c for c in text if not c.isascii() and c.isalpha()}
+    if letters.isdisjoint(_TWINS):
+        return frozenset()
+    ordinary_scripts = {_script(c) for c in letters - _TWINS}
+    return frozenset(c for c in letters & _TWINS if _script(c) not in ordinary_scripts)
+
+
+def _script(c: str) -> str:
+    return unicodedata.name(c, "").partition(" ")[0]

@@ -8,6 +8,7 @@ records less dangerous, but not harmless. The time it takes is linear in the tex
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -269,11 +270,28 @@ def secret_spellings(known: Iterable[str]) -> list[str]:
         if len(secret) >= MIN_LENGTH:
             spellings.add(secret)
             if not secret.isalnum():
-                spellings.update(json.dumps(secret, ensure_ascii=ascii)[1:-1] for ascii in (False, True))
+                spellings.update(_escaped_spellings(secret))
             elif not secret.isascii():
                 spellings.add(json.dumps(secret)[1:-1])
             spellings.update(encoded_spellings(secret))
     return sorted(spellings, key=len, reverse=True)
+
+
+def _escaped_spellings(secret: str) -> Iterator[str]:
+    """Yield a secret with escaped signs, as in JSON, addresses and HTML: encoders differ in which signs they escape."""
+    for ascii in (False, True):
+        spelling = json.dumps(secret, ensure_ascii=ascii)[1:-1]
+        yield spelling
+        yield spelling.replace("/", "\\/")  # PHP
+        for signs in ("<>&", "<>&'+`"):  # Go, .NET
+            for form in ("\\u{:04x}", "\\u{:04X}"):
+                yield "".join(form.format(ord(c)) if c in signs else c for c in spelling)
+    for safe in ("/", "!'()*", ";,/?:@&=+$!'()*#"):  # Python, and both functions of JavaScript
+        percent = quote(secret.encode("utf-8", "surrogatepass"), safe)
+        yield percent
+        yield re.sub("%..", lambda match: match[0].lower(), percent)
+    for quotes in (False, True):
+        yield html.escape(secret, quote=quotes)
 
 
 def encoded_spellings(secret: str) -> Iterator[str]:

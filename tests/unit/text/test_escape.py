@@ -79,7 +79,7 @@ def test_what_passes_for_ascii_is_an_escape(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("pay 5\u041e\u041e", "pay 5\\u041e\u041e"),
+        ("pay 5\u041e\u041e", "pay 5\\u041e\\u041e"),
         ("id=1\u0417", "id=1\\u0417"),
         ("rm -\u0430", "rm -\\u0430"),
         ("System3\u01a7", "System3\\u01a7"),
@@ -89,6 +89,9 @@ def test_what_passes_for_ascii_is_an_escape(text: str) -> None:
         ("git push -\u2013force", "git push -\\u2013force"),
         ("id\u2e4010", "id\\u2e4010"),
         ("x \u2e40 y", "x \u2e40 y"),
+        ("cat /home/\u0440\u0430\u0443", "cat /home/\\u0440\\u0430\\u0443"),
+        ("scp \u0425 \u039f \u0585", "scp \\u0425 \\u039f \\u0585"),
+        ("\u0441\u043e \u0432\u0441\u0435\u043c \u039f", "\u0441\u043e \u0432\u0441\u0435\u043c \\u039f"),
     ],
 )
 def test_characters_that_pass_for_ascii_beside_others_are_escaped(text: str, shown: str) -> None:

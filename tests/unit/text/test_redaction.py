@@ -202,6 +202,24 @@ def test_known_secrets_are_redacted_as_json_writes_them(secret: str) -> None:
         assert redact(text, (secret,)).strip('"') in ("[redacted]", "<[redacted]>")
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        "zq-L<ve+b\\/7'd2=m&Xw(8)",  # json_encode of PHP
+        "zq-L\\u003cve+b/7'd2=m\\u0026Xw(8)",  # json.Marshal of Go
+        "zq-L\\u003Cve\\u002Bb/7\\u0027d2=m\\u0026Xw(8)",  # System.Text.Json
+        "zq-L%3Cve%2Bb/7%27d2%3Dm%26Xw%288%29",  # urllib
+        "zq-L%3cve%2bb/7%27d2%3dm%26Xw%288%29",
+        "zq-L%3Cve%2Bb%2F7'd2%3Dm%26Xw(8)",  # encodeURIComponent
+        "zq-L%3Cve+b/7'd2=m&Xw(8)",  # encodeURI
+        "zq-L&lt;ve+b/7'd2=m&amp;Xw(8)",  # HTML, in text and in an attribute
+        "zq-L&lt;ve+b/7&#x27;d2=m&amp;Xw(8)",
+    ],
+)
+def test_known_secrets_are_found_in_the_escapes_of_common_encoders(written: str) -> None:
+    assert redact(f"it was {written}.", ["zq-L<ve+b/7'd2=m&Xw(8)"]) == "it was [redacted]."
+
+
 @pytest.mark.parametrize("before", ["", "a", "us", "usr", "user:"])
 @pytest.mark.parametrize(
     "encode",
