@@ -105,6 +105,7 @@ def test_design_5_markup_of_every_format_is_inert_in_a_result_of_any() -> None:
 
 DISGUISES: dict[str, Callable[[str], str]] = {
     "invisible characters": "\u200b".join,
+    "colours of a terminal": "\x1b[1;31m".join,
     "soft hyphens": lambda text: text.replace("act", "a\u00adct").replace("now", "n\u00adow"),
     "variation selectors": lambda text: text.replace("act", "act\ufe0f"),
     "wide letters": lambda text: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text),

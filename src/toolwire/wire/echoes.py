@@ -27,6 +27,7 @@ _ECHOED: ProblemKind = "echoed_result"
 _CODE_POINTS = re.compile(r"(?:\\+u[0-9a-fA-F]{4})+")
 _LATIN_1 = re.compile(r"\\+x([0-9a-fA-F]{2})")
 _ESCAPE = re.compile(r"\\+[nrtbf]?")
+_TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _ESCAPED_SPACE = re.compile(r"\\+[nrt]")
 _LINE_PREFIX = re.compile(
     r"^[ \t]*+(?:"
@@ -260,7 +261,7 @@ class _Result:
         return _plain(self.folded)
 
 
-_HIDING = ("\\u", "\\x", "&")
+_HIDING = ("\\u", "\\x", "\x1b", "&")
 
 
 def _folded(text: str) -> str:
@@ -277,6 +278,8 @@ def _folded(text: str) -> str:
             text = _ESCAPE.sub("", text)
         if text == before:
             break
+    if "\x1b" in text:
+        text = _TERMINAL_SEQUENCE.sub("", text)
     if not text.isascii():
         text = text.translate(_LOOKALIKES)
     text = text.translate(_WITHOUT_QUOTES)
