@@ -410,6 +410,8 @@ class ResponseBuilder:
         self._finished = True
         if self._before_finish is not None:
             self._before_finish()
+        if self._failed:
+            self.reason = FinishReason.ERROR  # some servers end a stream as usual after an error in it
         truncated = self.reason not in (FinishReason.STOP, FinishReason.TOOL_CALLS)
         self._settle(truncated=self._failed or self.reason in (FinishReason.LENGTH, FinishReason.CONTENT_FILTER))
         for key in list(self._open):

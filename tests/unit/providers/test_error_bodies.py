@@ -67,6 +67,16 @@ def test_an_error_instead_of_an_answer_is_the_providers(api: str, body: dict[str
             check(streamed.problems, streamed.finish_reason, text, status)
 
 
+@pytest.mark.parametrize("error", [{"detail": "no room"}, {"error": "no room"}, {"message": "no room", "code": 500}])
+def test_an_answer_with_an_error_inside_does_not_end_as_if_it_were_whole(error: dict[str, Any]) -> None:
+    decoder = get_api("openai_chat").stream_decoder()
+    begin = sse({"choices": [{"delta": {"content": "a"}}]})
+    end = sse({"choices": [{"delta": {}, "finish_reason": "stop"}]}) + b"data: [DONE]\n\n"
+    read = collect([*decoder.feed(begin + sse(error) + end), *decoder.finish()])
+    assert (read.content, read.finish_reason) == ("a", FinishReason.ERROR)
+    assert [problem.kind for problem in read.problems] == ["provider_error"]
+
+
 @pytest.mark.parametrize(("api", "part"), ANSWER_PARTS.items())
 def test_an_event_with_a_member_of_that_name_is_no_error(api: str, part: bytes) -> None:
     assert not [event for event in get_api(api).stream_decoder().feed(part) if type(event).__name__ == "ProblemFound"]
