@@ -93,8 +93,8 @@ class _Reader:
                 builder.add_reasoning(content.get("thinking"))
                 builder.add_text(content.get("text"))
             case "tool-call-start":
-                if builder.is_open(key):
-                    builder.end_call(key)
+                if builder.is_open(key):  # its end is missing
+                    builder.end_call(key, truncated=not builder.is_whole(key))
                 call = _only_call(message)
                 function = call.get("function") or {}
                 builder.begin_call(key, function.get("name"), call.get("id"))

@@ -111,3 +111,16 @@ def test_an_unknown_block_of_bedrock_goes_back_as_it_is(block: dict[str, Any]) -
     messages = [Message("user", "Hi."), Message("assistant", (OpaquePart(block, "bedrock_converse"),))]
     body = get_api("bedrock_converse").encode_request(messages)
     assert body["messages"][1]["content"] == [block]
+
+
+@pytest.mark.parametrize(("arguments", "complete"), [('{"a": 1}', 2), ("", 1), ('{"a"', 1)])
+def test_a_call_of_cohere_without_an_end_is_complete_if_its_arguments_are(arguments: str, complete: int) -> None:
+    def event(kind: str, **function: str) -> dict[str, Any]:
+        call = {"id": "c", "type": "function", "function": function}
+        return {"type": kind, "index": 0, "delta": {"message": {"tool_calls": call}, "finish_reason": "TOOL_CALL"}}
+
+    starts = (event("tool-call-start", name="f", arguments=text) for text in (arguments, "{}"))
+    decoder = get_api("cohere").stream_decoder()
+    read = [e for data in (*starts, event("tool-call-end"), event("message-end")) for e in decoder.feed(data)]
+    response = collect([*read, *decoder.finish()])
+    assert (len(response.tool_calls), len(response.incomplete)) == (complete, 2 - complete)
