@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -16,21 +17,18 @@ from toolwire._surface import needs_extra
 from toolwire.cli.console import CliError, console, counted, emit, print_rows, say, styled
 from toolwire.cli.option_groups import takes_options
 from toolwire.errors import ConfigurationError, StateError
+from toolwire.evaluation.asked_model import MAX_TOKENS, TIMEOUT, AskSettings, EvaluationLimits, ModelChoice
+from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer
+from toolwire.evaluation.prompt_files import open_style
+from toolwire.evaluation.readings import READINGS, Reading
+from toolwire.evaluation.suite_names import open_suite
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.wire.format_registry import AUTO, get_format
 from toolwire.wire.prompt_styles import DEFAULT_STYLE, PROMPT_STYLES
 
-with needs_extra("An evaluation", "eval"):
-    from toolwire.evaluation.asked_model import MAX_TOKENS, TIMEOUT, AskSettings, EvaluationLimits, ModelChoice
-    from toolwire.evaluation.inspect_tasks import AskedQuestion, read_logs, run_evaluation
-    from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer
-    from toolwire.evaluation.readings import READINGS, Reading
-    from toolwire.evaluation.report import Report, make_report, report_json
-    from toolwire.evaluation.report_markdown import report_markdown
-    from toolwire.evaluation.report_page import interval, percent, report_html
-    from toolwire.evaluation.suite_names import open_suite
-
 if TYPE_CHECKING:
+    from toolwire.evaluation.inspect_tasks import AskedQuestion
+    from toolwire.evaluation.report import Report
     from toolwire.evaluation.suite import Suite
 
 EXAMPLES = """Examples:
@@ -53,6 +51,7 @@ NATIVE = "native"
 _CONSTRAINTS = ("none", "auto", "required")
 _LOGS = "logs"
 _ANSWERS = "answers.db"
+_NEED_EXTRA = ("toolwire.evaluation.inspect_tasks", "toolwire.evaluation.report_page")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +138,8 @@ def eval(
         report = _evaluated(suite, options, readings)
     files = _write(report, options.out)
     if options.json:
+        from toolwire.evaluation.report import report_json
+
         emit(report_json(report))
         return
     _show(report)
@@ -158,18 +159,21 @@ def _choices(options: EvalOptions) -> list[ModelChoice]:
     """Return the models and the ways in which they are asked: all combinations of the options.
 
     Raises:
-        CliError, UnknownFormat: the options name none.
+        CliError, UnknownFormat, ConfigurationError: the options name none.
     """
     if not options.model:
         raise CliError("name a model: --model 1.5b, or --model openai:gpt-5-mini")
     for name in options.constrain or ():
         if name not in _CONSTRAINTS:
-            raise CliError(f"--constrain is {', '.join(_CONSTRAINTS)}, not {name!r:.60}")
+            suggestion = did_you_mean(closest(name, _CONSTRAINTS))
+            raise CliError(f"--constrain is {', '.join(_CONSTRAINTS)}, not {name!r:.60}{suggestion}")
     formats = []
     for name in options.format or ("",):
         if name.lower() in (AUTO, "plain"):
             raise CliError(f"{name} cannot be asked for; `toolwire formats` lists formats that a model can write")
         formats.append("" if name in ("", NATIVE) else get_format(name).name)
+    for name in options.prompt or ():
+        open_style(name)
     constraints = ["" if name == "none" else name for name in options.constrain or ("none",)]
     return [
         ModelChoice(
@@ -195,7 +199,6 @@ def _evaluated(name: str, options: EvalOptions, readings: Sequence[Reading]) -> 
     sample = open_suite(name).sample(options.limit, options.seed)
     for row in sample.broken:
         say(f"toolwire: {row.place}: {row.reason}; the other rows are asked", "yellow")
-    _prepare(choices)
     settings = AskSettings(
         max_tokens=options.max_tokens,
         temperature=options.temperature,
@@ -203,6 +206,10 @@ def _evaluated(name: str, options: EvalOptions, readings: Sequence[Reading]) -> 
         timeout=options.timeout,
         system=_system_text(options.system),
     )
+    _require_extra()
+    from toolwire.evaluation.inspect_tasks import read_logs, run_evaluation
+
+    _prepare(choices)
     limits = EvaluationLimits(options.max_seconds, options.max_money)
     options.out.mkdir(parents=True, exist_ok=True)
     store = AnswerStore(options.out / _ANSWERS)
@@ -219,7 +226,20 @@ def _evaluated(name: str, options: EvalOptions, readings: Sequence[Reading]) -> 
     return _report(read_logs(logs), readings, sample, {**asdict(settings), "limit": options.limit})
 
 
+def _require_extra() -> None:
+    """Import what the extra installs: after the options are checked, before weights are fetched and models asked.
+
+    Raises:
+        MissingExtra: the extra is not installed.
+    """
+    with needs_extra("An evaluation", "eval"):
+        for module in _NEED_EXTRA:
+            import_module(module)
+
+
 def _report(asked: list[AskedQuestion], readings: Sequence[Reading], suite: Suite, settings: dict[str, Any]) -> Report:
+    from toolwire.evaluation.report import make_report
+
     try:
         return make_report(asked, readings, suite=suite.name, broken=suite.broken, settings=settings)
     except ConfigurationError as error:
@@ -251,10 +271,16 @@ def _prepare(choices: Sequence[ModelChoice]) -> None:
 
 
 def _rescored(path: Path, readings: Sequence[Reading]) -> Report:
+    if not path.exists():
+        raise CliError(f"{path}: there is no such file or directory")
     folder = path / _LOGS if (path / _LOGS).is_dir() else path
     logs = sorted(folder.glob("*.json")) if folder.is_dir() else [folder]
     if not logs:
         raise CliError(f"{folder} has no log of an evaluation")
+    _require_extra()
+    from toolwire.evaluation.inspect_tasks import read_logs
+    from toolwire.evaluation.report import make_report
+
     return make_report(_latest(read_logs(logs)), readings, suite=path.name, settings={"rescored": str(path)})
 
 
@@ -288,6 +314,10 @@ def _write(report: Report, folder: Path) -> list[Path]:
     """
     import json
 
+    from toolwire.evaluation.report import report_json
+    from toolwire.evaluation.report_markdown import report_markdown
+    from toolwire.evaluation.report_page import report_html
+
     texts = {
         "report.html": report_html(report),
         "report.json": json.dumps(report_json(report), ensure_ascii=True, indent=1, default=str) + "\n",
@@ -305,6 +335,8 @@ def _write(report: Report, folder: Path) -> list[Path]:
 
 
 def _show(report: Report) -> None:
+    from toolwire.evaluation.report_page import interval, percent
+
     rows = [
         (
             styled(figures.column.name, "bold"),
