@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as jsontext
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +15,8 @@ from toolwire.evaluation.stored_report import MeasuredFormat, read_report
 from toolwire.providers.api_registry import find_api
 
 _NATIVE = "native"
+# TOML knows no surrogate pairs, which JSON writes, and wants the delete character escaped.
+_UNSAFE = re.compile(r"[^ !#-\[\]-~]")
 _COLUMNS = ("model", "format", "constrain", "right", "of", "at least", "at most")
 
 
@@ -28,11 +29,13 @@ def show_report_profiles(report: Path, name: str, *, json: bool) -> None:
         json: print one JSON object per model.
 
     Raises:
-        CliError: the report has no such model.
+        CliError: the report has no such model, or no answer of it.
         StateError, ConfigurationError: it cannot be read.
     """
     formats = read_report(report).formats()
     chosen = {model: rows for model, rows in formats.items() if name in ("", model, rows[0].choice.recorded_name)}
+    if not formats:
+        raise CliError(f"{report} has no answer of a model to the prompt of agents", status=1)
     if not chosen:
         raise CliError(f"{report} has no model {name!r}; it has {', '.join(formats)}", status=1)
     for model, rows in chosen.items():
@@ -95,7 +98,11 @@ def _toml(best: MeasuredFormat) -> str:
     return "\n".join([f"[profiles.{name}]", *(f"{key} = {_value(value)}" for key, value in members.items())])
 
 
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\U{ord(match[0]):08X}"
+
+
 def _value(value: str | Mapping[str, str]) -> str:
     if isinstance(value, str):
-        return jsontext.dumps(value)  # a basic string of TOML
+        return f'"{_UNSAFE.sub(_escaped, value)}"'
     return "{ " + ", ".join(f"{key} = {_value(member)}" for key, member in value.items()) + " }"

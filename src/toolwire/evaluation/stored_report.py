@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from toolwire.errors import ConfigurationError, StateError
 from toolwire.telemetry.coach import Standing, Tally, wilson
@@ -18,11 +18,19 @@ FILE: Final = "report.json"
 _REQUESTED: Final = ("strict", "native")
 """Readings that count only calls in the requested form, as records of runs do."""
 _OF_AGENTS: Final = ("whole_message", "native")
+_MOST_QUESTIONS: Final = 1_000_000
+"""More questions than an evaluation asks: the coach stores a row for each."""
 
 
 class _Count(BaseModel):
     count: int = Field(ge=0)
-    total: int = Field(ge=0)
+    total: int = Field(ge=0, le=_MOST_QUESTIONS)
+
+    @model_validator(mode="after")
+    def _is_share(self) -> Self:
+        if self.count > self.total:
+            raise ValueError(f"{self.count} of {self.total} is not a share")
+        return self
 
 
 class _Column(BaseModel):
@@ -102,12 +110,14 @@ class StoredReport(BaseModel):
         return {model: list(of_model.values()) for model, of_model in tallies.items()}
 
     def formats(self) -> dict[str, list[MeasuredFormat]]:
-        """Return the formats of each model, the one with the most right answers first."""
+        """Return the formats of each model that have answers, the one with the most right answers first."""
         measured: dict[str, list[MeasuredFormat]] = {}
         for figures in self._columns(_OF_AGENTS):
             # A format that makes a model call always would win on the questions that expect calls alone.
             count = figures.right.count + figures.irrelevance.count
             total = figures.right.total + figures.irrelevance.total
+            if not total:  # no complete answer: the middle of its interval would beat a measured 40 %
+                continue
             column, choice = figures.column, figures.choice
             right = Standing(Tally(column.format, total, count), *wilson(count, total))
             place = choice.url or choice.api

@@ -165,3 +165,37 @@ def test_a_template_and_a_report_exclude_each_other(tmp_path: Path) -> None:
         profile(template="x", report=tmp_path)
     with pytest.raises(CliError, match="give the name of a model, --template FILE or --from REPORT"):
         profile()
+
+
+def test_a_format_without_complete_answers_is_not_the_best(tmp_path: Path) -> None:
+    wrong = [asked(text, HERMES) for text in ("No.", "Rain.", "Sun.", "Snow.")]
+    late = [asked(text, BARE, outcome="timeout") for text in ("No.", "Rain.", "Sun.", "Snow.")]
+    formats = read_report(store(tmp_path, *wrong, *late)).formats()
+    assert [measured.right.tally for measured in formats["0.5b"]] == [Tally("hermes", tried=4, good=0)]
+
+
+def test_a_report_without_answers_pins_no_format(tmp_path: Path) -> None:
+    folder = store(tmp_path, asked(MARKED, HERMES))
+    stored = json.loads((folder / FILE).read_text())
+    (folder / FILE).write_text(json.dumps({**stored, "columns": []}))
+    with pytest.raises(CliError, match="has no answer of a model"):
+        profile(report=folder)
+
+
+@pytest.mark.parametrize("counts", [{"count": 5, "total": 3}, {"count": 1, "total": 10**12}])
+def test_counts_that_are_no_share_are_not_a_report(tmp_path: Path, counts: dict[str, int]) -> None:
+    folder = store(tmp_path, asked(MARKED, HERMES))
+    stored = json.loads((folder / FILE).read_text())
+    for column in stored["columns"]:
+        column["right"] = column["usable"] = counts
+    (folder / FILE).write_text(json.dumps(stored))
+    with pytest.raises(ConfigurationError, match="not a report of this version"):
+        read_report(folder)
+
+
+@pytest.mark.parametrize("name", ["\N{GRINNING FACE}", "a\x7fb", 'a"b\\c', "\x9b31m"])
+def test_any_name_of_a_model_is_pinned_as_toml(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    choice = ModelChoice(name, "hermes", api="openai_chat", url="http://127.0.0.1:1/v1")
+    profile(report=store(tmp_path, asked(MARKED, choice)))
+    (pinned,) = tomllib.loads("[profiles." + capsys.readouterr().out.split("[profiles.")[1])["profiles"].values()
+    assert pinned["model"] == name
