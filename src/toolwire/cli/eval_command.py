@@ -17,14 +17,16 @@ from toolwire._surface import needs_extra
 from toolwire.cli.console import CliError, console, counted, emit, print_rows, say, styled
 from toolwire.cli.option_groups import takes_options
 from toolwire.errors import ConfigurationError, StateError
-from toolwire.evaluation.asked_model import MAX_TOKENS, TIMEOUT, AskSettings, EvaluationLimits, ModelChoice
-from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer
-from toolwire.evaluation.prompt_files import open_style
-from toolwire.evaluation.readings import READINGS, Reading
-from toolwire.evaluation.suite_names import open_suite
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.wire.format_registry import AUTO, get_format
 from toolwire.wire.prompt_styles import DEFAULT_STYLE, PROMPT_STYLES
+
+with needs_extra("An evaluation", "eval"):
+    from toolwire.evaluation.asked_model import MAX_TOKENS, TIMEOUT, AskSettings, EvaluationLimits, ModelChoice
+    from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer
+    from toolwire.evaluation.prompt_files import open_style
+    from toolwire.evaluation.readings import READINGS, Reading
+    from toolwire.evaluation.suite_names import open_suite
 
 if TYPE_CHECKING:
     from toolwire.evaluation.inspect_tasks import AskedQuestion
