@@ -52,6 +52,8 @@ def reachable(root: Expression, rules: Mapping[str, Expression]) -> dict[str, st
 def _references(part: Expression) -> Iterator[str]:
     if isinstance(part, RuleName):
         yield part.name
+    if isinstance(part, Lexeme):  # one regular expression, which cannot refer to rules; text between markers is long
+        return
     for inner in inside(part):
         yield from _references(inner)
 
