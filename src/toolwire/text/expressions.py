@@ -14,7 +14,7 @@ from toolwire.text.contained_strings import JsonStringInContainer, PythonStringI
 from toolwire.text.expression_tree import OpenBracket, Source, TextSpan, resolve
 from toolwire.text.json_scanner import JsonScanner
 from toolwire.text.json_text import JsonError, decode, encodable
-from toolwire.text.python_scanner import PythonScanner
+from toolwire.text.python_scanner import READ_PREFIXES, PythonScanner
 
 _SPACE = re.compile(r"\s+")
 _WORD = re.compile(r"[\w$.+\-\\]*")
@@ -252,7 +252,12 @@ class ExpressionScanner:
         if after == "(" and not word[0].isdigit():
             return self._call(word.replace("\\_", "_"), pos)
         if after and after in "\"'" and _STRING_PREFIX.match(word):
-            self.error = "a string with a prefix"
+            if word.lower() not in READ_PREFIXES:
+                self.error = "a string with a prefix that is not r"
+                return pos
+            self._string = _python_string(self._frames[-1] if self._frames else None)
+            self._string.scan(word, 0, False)
+            self._state = _STRING
             return pos
         if not word.strip("."):
             self.error = "a value is left out"

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from toolwire.text.json_scanner import COLON, FIRST_KEY, KEY, NEXT, VALUE, JsonScanner, OpenTuple
+from toolwire.text.json_scanner import COLON, FIRST_KEY, KEY, NEXT, VALUE, WORD, JsonScanner, OpenTuple
 
 _SIMPLE = {"n": "\\n", "t": "\\t", "r": "\\r", "b": "\\b", "f": "\\f", "\\": "\\\\", "'": "'", '"': '\\"',
            "a": "\\u0007", "v": "\\u000b"}  # fmt: skip
@@ -23,6 +23,9 @@ _OPERATORS = frozenset(("and", "else", "for", "if", "in", "is", "not", "or"))
 _LONGEST_NAME = 64
 _PREFIXES = frozenset(("b", "br", "f", "fr", "r", "rb", "rf", "u"))
 _QUOTES = frozenset(("'", '"'))
+READ_PREFIXES = frozenset(("r", "u"))
+"""Prefixes with which a string is a text and nothing has to be computed, as with `f`."""
+_RAW_RUN = {quote: re.compile(rf"[^{quote}\"\\\\\x00-\x1f]++") for quote in "'\""}
 _HEX_LENGTH = {"x": 2, "u": 4, "U": 8}
 _OCTAL = re.compile(r"[0-7]{1,3}")
 _HEX = re.compile(r"[0-9a-fA-F]+")
@@ -38,7 +41,7 @@ class _OpenSet(set[str]):
 class PythonScanner(JsonScanner):
     """A scanner of one Python literal: a string, number or constant, or a list, tuple, set or dictionary."""
 
-    __slots__ = ("before_brace", "opened", "triple")
+    __slots__ = ("before_brace", "is_raw", "opened", "triple")
 
     comma, colon = ", ", ": "
     number_starts = "+."
@@ -49,7 +52,7 @@ class PythonScanner(JsonScanner):
 
     def __init__(self, *, repair: bool = True) -> None:
         super().__init__(repair=repair)
-        self.opened = self.triple = False
+        self.opened = self.triple = self.is_raw = False
         # Where the text before a brace went. The brace and what follows it are kept in `out` until its first element
         # shows whether it is that of a dictionary or of a set, which JSON writes as a list.
         self.before_brace: list[str] | None = None
@@ -111,7 +114,16 @@ class PythonScanner(JsonScanner):
 
     def _open_string(self, quote: str, *, key: bool) -> None:
         super()._open_string(quote, key=key)
-        self.opened, self.triple = True, False
+        self.opened, self.triple, self.is_raw = True, False, False
+
+    def _scalar(self, text: str, pos: int) -> int:
+        prefix = "".join(self.run).lower() if self.state == WORD and text[pos] in _QUOTES else ""
+        if prefix not in READ_PREFIXES:
+            return super()._scalar(text, pos)
+        self.run = []
+        self._open_string(text[pos], key=False)
+        self.is_raw = prefix == "r"
+        return pos + 1
 
     def _string(self, text: str, pos: int, end: int, final: bool) -> int:
         quote = self.quote
@@ -133,10 +145,13 @@ class PythonScanner(JsonScanner):
             self.out.append('"')
             self._string_end()
             return pos + 3
-        match = _PLAIN[quote].match(text, pos)
+        match = (_RAW_RUN if self.is_raw else _PLAIN)[quote].match(text, pos)
         if match is not None and match.end() > pos:
             self._emit_string(match[0])
             return match.end()
+        if self.is_raw and text[pos] == "\\":
+            after = self._escape(text, pos, end, final)
+            return ~pos if after < 0 else after
         return super()._string(text, pos, end, final)
 
     def _ends_string(self, text: str, after: int, final: bool) -> bool | None:
@@ -172,6 +187,10 @@ class PythonScanner(JsonScanner):
             return -1
         c = text[pos + 1]
         self.key_escaped = True
+        if self.is_raw:  # the backslash stays, and a quote behind it does not end the string
+            pair = c in "\\'\""
+            self._emit_string(json.dumps(text[pos : pos + 2])[1:-1] if pair else "\\\\")
+            return pos + 2 if pair else pos + 1
         if c in _SIMPLE:
             self._emit_string(_SIMPLE[c])
             return pos + 2

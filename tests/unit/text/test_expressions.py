@@ -47,6 +47,8 @@ READ: list[tuple[str, Any]] = [
     ("f(a=[1, # one\n 2,], )", call("f", text="f(a=[1, # one\n 2,], )", a=[1, 2])),
     ("f(a=x >= 2)", call("f", text="f(a=x >= 2)", a=Source("x >= 2"))),
     ("f(a=d['k'][0])", call("f", text="f(a=d['k'][0])", a=Source("d['k'][0]"))),
+    (r"f(r'\d', a=r'C:\new', b=[u'x\n', R'\w'])",
+     call("f", r"\d", text=r"f(r'\d', a=r'C:\new', b=[u'x\n', R'\w'])", a=r"C:\new", b=["x\n", r"\w"])),
     ("my\\_f(a\\_b=1)", call("my_f", text="my\\_f(a\\_b=1)", a_b=1)),
     ("['f'(a=1)]", [call("f", text="'f'(a=1)", a=1)]),
     # Brackets and what is between them.
@@ -89,7 +91,8 @@ READ: list[tuple[str, Any]] = [
     ("f(a=abc'x', b=€5)", call("f", text="f(a=abc'x', b=€5)", a=Source("abc'x'"), b=Source("€5"))),
 ]  # fmt: skip
 REFUSED = [
-    "f(a=1, a=2)", "f(a=1, 2)", "f(*x)", "f(a=1 b=2)", "f(a='x' 'y')", "f(a=r'x')", "[1, 2)", "{'a': 1, 2}", "{1: 2}",
+    "f(a=1, a=2)", "f(a=1, 2)", "f(*x)", "f(a=1 b=2)", "f(a='x' 'y')", "f(a=f'x')", "f(a=rb'x')", "[1, 2)",
+    "{'a': 1, 2}", "{1: 2}",
     "f(a=)", "f(,)", "{'a': 1, 'a': 2}", "]", "[" * (MAX_NESTING + 1), "f(a=\ud83d)", "f(a=x])",
     "f(a=9" + "9" * 5000 + ")",
     # Something is missing, or too much.
@@ -101,7 +104,7 @@ REFUSED = [
     "f(a=x + (1])", "f(a=x + [1)])", "f(a=x + {1]})", "f(a={x + y: 1})", "f(a=x}", "[1}", "{'a': 1]",
     "f(a=x + " + "(" * (MAX_NESTING + 1) + ")", "f(" * 2 + "[" * (MAX_NESTING - 1),
     # Strings that are not plain ones.
-    "f(rb'x')", "f(F'x')", 'f(a=U"x")', "[b'x']",
+    "f(rb'x')", "f(F'x')", 'f(a=Rb"x")', "[b'x']",
 ]  # fmt: skip
 
 

@@ -16,6 +16,12 @@ READ: list[tuple[str, Any]] = [
     ("'\\x41\\u00e9\\U0001F600\\101'", "Aé😀A"),
     ("'\\d+'", "\\d+"),
     ("'a\\\nb'", "ab"),
+    (r"r'\d+\n'", r"\d+\n"),
+    (r'R"C:\new\"x"', r"C:\new\"x"),
+    (r"r'\\'", "\\\\"),
+    ('r"""a\\n"b"\nc"""', 'a\\n"b"\nc'),
+    (r"[r'a \'b\'', r'say \"c\" \t', u'\t']", [r"a \'b\'", r"say \"c\" \t", "\t"]),
+    ("r''", ""),
     ("(1, 2,)", [1, 2]),
     ("()", []),
     ("[None, True, False, null, true]", [None, True, False, None, True]),
@@ -41,6 +47,10 @@ REFUSED = [
     "'\\ud800'",
     "{'a': 1, 'a': 2}",
     "1e999",
+    "f'x'",
+    "b'x'",
+    "rb'x'",
+    "r",
 ]
 
 
@@ -81,3 +91,8 @@ def test_pieces_with_escapes_of_json_are_not_passed_on() -> None:
     assert scanner.quick("cd") is None
     assert scanner.quick("c\\/d") is not None
     assert not scanner.is_plain("c\\/d")  # in Python, the backslash is a character of the string
+
+
+def test_the_backslash_before_the_last_quote_keeps_a_raw_string_open() -> None:
+    scanner = scanned(r"r'C:\new\' ", 1)
+    assert not scanner.done
