@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from toolwire.client.response_body import without_secrets
 from toolwire.events import Event, ProblemFound
@@ -17,5 +18,9 @@ def without_secrets_in(event: Event, secrets: Mapping[str, str]) -> Event:
 
 def hidden_in(problem: Problem, secrets: Mapping[str, str]) -> Problem:
     """Return a problem without secrets: its message may quote the server, and its text is the server's."""
-    message, raw = without_secrets(problem.message, secrets), without_secrets(problem.raw, secrets)
-    return replace(problem, message=message, raw=raw)
+    return hidden_by(problem, partial(without_secrets, secrets=secrets))
+
+
+def hidden_by(problem: Problem, hide: Callable[[str], str]) -> Problem:
+    """Return a problem without what a function removes from texts of the server."""
+    return replace(problem, message=hide(problem.message), raw=hide(problem.raw))

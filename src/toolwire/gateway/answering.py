@@ -74,8 +74,8 @@ class Reply:
 
     async def whole(self, status: int, body: bytes, media_type: str, headers: Mapping[str, str] | None = None) -> None:
         """Send the whole response."""
-        head = [(b"content-type", media_type.encode("latin-1")), (b"content-length", b"%d" % len(body))]
-        head += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in (headers or {}).items()]
+        head = [(b"content-type", _header_value(media_type)), (b"content-length", b"%d" % len(body))]
+        head += [(name.encode("latin-1"), _header_value(value)) for name, value in (headers or {}).items()]
         if self.tap is not None and status == 200:
             await self.tap(body)
         self.begun = self.ended = True
@@ -113,7 +113,7 @@ class Reply:
         if self.exchange is not None:
             self.exchange.status = 200
         self.status = self.sent_status = 200
-        kind = (media_type or self.client_api.stream_type).encode("latin-1")
+        kind = _header_value(media_type or self.client_api.stream_type)
         headers = [(b"content-type", kind), *_STREAM_HEADERS, *self._headers]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
@@ -153,6 +153,11 @@ class Reply:
         if not self.begun:
             await self._begin()
         await self._send({"type": "http.response.body", "body": self.client_api.keep_alive, "more_body": True})
+
+
+def _header_value(text: str) -> bytes:
+    """Return the value of a header; what a backend or a model wrote may contain characters that no header may."""
+    return "".join(char if " " <= char <= "~" else " " if char.isspace() else "?" for char in text).encode()
 
 
 async def answer_stream(question: Question, upstreams: Iterator[Upstream], reply: Reply) -> None:
@@ -288,8 +293,7 @@ def notes_header(question: Question) -> dict[str, str]:
     """Return the header with what could not be translated; no header if everything could."""
     if not question.notes:
         return {}
-    text = "; ".join(map(str, question.notes))[:MAX_NOTES]
-    return {"x-toolwire-notes": text.encode("ascii", "replace").decode().replace("\n", " ").replace("\r", " ")}
+    return {"x-toolwire-notes": "; ".join(map(str, question.notes))[:MAX_NOTES]}
 
 
 @asynccontextmanager

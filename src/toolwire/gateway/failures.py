@@ -79,12 +79,18 @@ def backend_failure(backend: str, status: int, body: bytes, retry_after: str, me
     return GatewayFailure(kind_of_status(status), text, status=status, retry_after=retry_after)
 
 
-def failure_in_answer(problem: Problem) -> GatewayFailure:
-    """Return the failure that an error of the provider in place of an answer stands for."""
+def failure_in_answer(problem: Problem, backend: str = "") -> GatewayFailure:
+    """Return the failure that an error of the provider in place of an answer stands for.
+
+    Args:
+        problem: the error.
+        backend: the backend's name, for the message; "" if the message has it.
+    """
     kind = kind_of_problem(problem)
+    text = f"{backend}: {problem.message}" if backend else problem.message
     if kind is TOO_LONG:
-        return GatewayFailure(kind, recognisable(problem.message), overflow=overflow_in(problem.message) or Overflow())
-    return GatewayFailure(UNREACHABLE if kind is INTERNAL else kind, problem.message)
+        return GatewayFailure(kind, recognisable(text), overflow=overflow_in(problem.message) or Overflow())
+    return GatewayFailure(UNREACHABLE if kind is INTERNAL else kind, text)
 
 
 def _code_of(body: bytes) -> str:

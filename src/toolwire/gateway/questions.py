@@ -101,7 +101,7 @@ class PassedAnswer:
     """A stream in the client's own API, whose bytes are passed on as they are.
 
     Attributes:
-        media_type: the media type of the body.
+        media_type: the media type of the body; "" for that of the client's API.
         body: the bytes, as they arrive.
     """
 

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from typing import TypeVar
 
 from toolwire.agent.prices import FREE, ModelPrices, published_prices, published_prices_at
 from toolwire.client.client import Client
 from toolwire.client.exchange import HttpAnswer
+from toolwire.client.hidden_secrets import hidden_by
 from toolwire.client.response_body import MAX_ERROR_BODY, MAX_STREAM, beginning, json_of, limited, refusal
 from toolwire.errors import ConfigurationError, ProviderError, ToolwireError
-from toolwire.events import Event, collect, replay
+from toolwire.events import Event, ProblemFound, collect, replay
 from toolwire.gateway.answer_faults import check_all_read
 from toolwire.gateway.client_tools import ClientTools
-from toolwire.gateway.failures import GatewayFailure, backend_failure
+from toolwire.gateway.failures import GatewayFailure, backend_failure, failure_in_answer
 from toolwire.gateway.fenced_output import FencedOutput
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, at_once
 from toolwire.gateway.text_prompts import describe_request
 from toolwire.inspector.recorded_exchange import BackendAttempt
-from toolwire.messages import Message
+from toolwire.messages import Message, Problem
 from toolwire.models.backends import Backend, StreamOptions
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.failure_kinds import INVALID, UNREACHABLE
@@ -28,6 +30,12 @@ from toolwire.wire.format_registry import AUTO
 from toolwire.wire.profiles import profile
 from toolwire.wire.stream_parser import ParseOptions
 
+_T = TypeVar("_T")
+
+_ERROR = b'"error"'
+"""A part of each error in a stream."""
+_BEGINNING = 40
+"""Length of a line, in bytes, in which an error says that it is one."""
 MAX_MESSAGE = 2_000
 """Maximum length of a backend's message in an error, in characters."""
 
@@ -39,14 +47,22 @@ class _BackendRequest:
         question: the question.
         kind: the kind of the backend's API; "" for a model that reads text alone.
         text_format: the format in which calls in the text of the answer are read; None for none.
+        hide: removes secrets from what the backend wrote about a problem; None if it knows none.
 
     Attributes:
         request: the request for the backend.
         attempt: records the answer for the inspector; None if it is off.
     """
 
-    def __init__(self, question: Question, kind: str, text_format: str | None = None) -> None:
+    def __init__(
+        self,
+        question: Question,
+        kind: str,
+        text_format: str | None = None,
+        hide: Callable[[str], str] | None = None,
+    ) -> None:
         self.question = question
+        self._hide = hide
         self.text_format = text_format
         self.attempt: BackendAttempt | None = None
         is_same = question.client_api.api.kind == kind
@@ -67,6 +83,10 @@ class _BackendRequest:
 
     def restore(self, events: Sequence[Event]) -> Sequence[Event]:
         """Return the events of the backend's answer with calls in the client's own form."""
+        if self._hide is not None and any(isinstance(event, ProblemFound) for event in events):
+            # Some backends quote the key of a request in an answer whose status is good.
+            hide = self._hide
+            events = [ProblemFound(hidden_by(e.problem, hide)) if isinstance(e, ProblemFound) else e for e in events]
         if self.question.reading is not None:
             self.question.reading.events += events
         return events if self._tools is None else self._tools.restore(events)
@@ -116,7 +136,7 @@ class ApiUpstream:
         passes = is_same and question.passes
         passes_stream = passes and question.stream and text_format is None
         try:
-            backend_request = _BackendRequest(question, client.api.kind, text_format)
+            backend_request = _BackendRequest(question, client.api.kind, text_format, client.without_secrets)
             body = client.encode_request(
                 backend_request.request,
                 model=model,
@@ -141,15 +161,67 @@ class ApiUpstream:
                     raise await self._refused(answer)
                 if passes_stream:
                     pieces = limited(answer.body, MAX_STREAM, answer.status)
-                    yield PassedAnswer(_media_type(answer), pieces if attempt is None else attempt.passing(pieces))
+                    pieces = pieces if attempt is None else attempt.passing(pieces)
+                    first = await anext(pieces, b"")
+                    self._check_begins(client.api.stream_decoder().feed(first) if _ERROR in first else ())
+                    media_type = answer.headers.get("content-type", "")
+                    yield PassedAnswer(media_type, self._shown(client.api, first, pieces))
                 elif question.stream:
-                    yield EventAnswer(self._streamed(answer, backend_request))
+                    async with aclosing(self._streamed(answer, backend_request)) as groups:
+                        # An error in place of an answer is waited for here: another backend may answer instead.
+                        group = await anext(groups)
+                        self._check_begins(group)
+                        yield EventAnswer(_preceded(group, groups))
                 else:
                     yield await self._whole(answer, client.api, backend_request, passes=passes)
-        except (ProviderError, ConfigurationError) as error:
+        except ConfigurationError as error:
             raise GatewayFailure(UNREACHABLE, f"{self.name}: {error}") from error
+        except ProviderError as error:  # it may quote bytes that are no answer
+            raise GatewayFailure(UNREACHABLE, f"{self.name}: {client.without_secrets(str(error))}") from error
 
-    async def _streamed(self, answer: HttpAnswer, backend_request: _BackendRequest) -> AsyncIterator[Sequence[Event]]:
+    def _check_begins(self, events: Sequence[Event]) -> None:
+        """Check that an answer does not begin with an error of the provider in its place.
+
+        Raises:
+            GatewayFailure: it does.
+        """
+        for event in events:
+            if not isinstance(event, ProblemFound):
+                return
+            if _is_error(event):
+                raise self._failure(event.problem)
+
+    def _failure(self, problem: Problem) -> GatewayFailure:
+        """Return the failure that an error of the provider in place of an answer stands for."""
+        return failure_in_answer(hidden_by(problem, self._client.without_secrets), self.name)
+
+    def _check_all_read(self, problem: Problem | None) -> None:
+        """See `check_all_read`; the message contains no secrets."""
+        check_all_read(None if problem is None else hidden_by(problem, self._client.without_secrets), self.name)
+
+    async def _shown(self, api: ProviderApi, first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield the pieces of a stream that is passed on; errors in it contain no secrets."""
+        waiting = b""
+        async for piece in _preceded(first, pieces):
+            waiting += piece
+            # An event that is or may become an error is looked at as a whole.
+            rest = waiting[waiting.rfind(b"\n") + 1 :]
+            if rest and (len(rest) < _BEGINNING or (_ERROR in rest and len(rest) < MAX_ERROR_BODY)):
+                continue
+            if waiting:
+                yield self._without_quoted_secrets(api, waiting)
+            waiting = b""
+        if waiting:
+            yield self._without_quoted_secrets(api, waiting)
+
+    def _without_quoted_secrets(self, api: ProviderApi, data: bytes) -> bytes:
+        # Everything else stays as it is: some keys are words, such as "local", that answers contain too.
+        if _ERROR not in data or not any(map(_is_error, api.stream_decoder().feed(data + b"\n\n"))):
+            return data
+        text = data.decode("utf-8", "surrogateescape")
+        return self._client.without_secrets(text).encode("utf-8", "surrogateescape")
+
+    async def _streamed(self, answer: HttpAnswer, backend_request: _BackendRequest) -> AsyncGenerator[Sequence[Event]]:
         reads_text = backend_request.text_format is not None
         reader = AnswerReader(self._client.api, reads_text=reads_text, **backend_request.text_options())
         attempt = backend_request.attempt
@@ -166,7 +238,7 @@ class ApiUpstream:
             attempt.arrived(b"", events)
         # What arrived before is still sent; a failure takes the place of the end.
         yield events[:-1]
-        check_all_read(reader.problem, self.name)
+        self._check_all_read(reader.problem)
         yield events[-1:]
 
     async def _whole(
@@ -184,14 +256,17 @@ class ApiUpstream:
             passes = passes and collect(events) == response
         attempt = backend_request.attempt
         restored = backend_request.restore(events)
-        if passes:
+        error = next((problem for problem in response.problems if problem.kind == "provider_error"), None)
+        if passes and error is None:
             if attempt is not None:
                 attempt.passed_on(body)
             return EventAnswer(at_once(events), body, _media_type(answer))
         if attempt is not None:
             attempt.arrived(body, restored)
+        if error is not None:
+            raise self._failure(error)
         answer_problem = next((problem for problem in reversed(response.problems) if problem.index is None), None)
-        check_all_read(answer_problem, self.name)
+        self._check_all_read(answer_problem)
         return EventAnswer(at_once(restored))
 
     @property
@@ -225,6 +300,17 @@ def _check_translates(question: Question, name: str) -> None:
         return
     message = f"{name} cannot complete a prompt: send a conversation to /v1/chat/completions"
     raise GatewayFailure(INVALID, message, parameter="model")
+
+
+def _is_error(event: Event) -> bool:
+    return isinstance(event, ProblemFound) and event.problem.kind == "provider_error"
+
+
+async def _preceded(first: _T, rest: AsyncIterator[_T]) -> AsyncIterator[_T]:
+    """Yield a piece, and then the others."""
+    yield first
+    async for piece in rest:
+        yield piece
 
 
 def _media_type(answer: HttpAnswer) -> str:

@@ -77,7 +77,7 @@ def test_what_a_profile_adds_to_requests_is_in_those_that_are_passed_on(stream: 
 def test_an_error_that_a_backend_answers_with_status_200_is_a_failure() -> None:
     path, body = asked("chat", tools=False)
     got = run(gateway(backend(b'{"error": {"message": "out of memory", "type": "server_error"}}')[0]), path, body)
-    assert got.status == 502 and got.json["error"]["message"] == "Out of memory."
+    assert got.status == 502 and got.json["error"]["message"] == "openai_compatible: Out of memory."
 
 
 def test_control_tokens_of_a_known_template_are_inert_in_results_that_are_passed_on() -> None:
