@@ -99,7 +99,7 @@ class Reply:
             await self._send({"type": "http.response.body", "body": data, "more_body": True})
         finally:
             self._sending = False
-        self._tail = data[-4:]
+        self._tail = (self._tail + data)[-4:]  # a server may send the end of an event in pieces
         self._last_sent = asyncio.get_running_loop().time()
 
     async def end(self) -> None:

@@ -98,7 +98,7 @@ class ClientCall:
         Raises:
             GatewayFailure: there is none, or the client may not ask it.
         """
-        if not self.requester.admits(name):
+        if not self.requester.admits(self.services.models.without_tag(name)):
             raise GatewayFailure(FORBIDDEN, f"this key may not ask the model {name!r:.200}")
         return self.services.models.find(name)
 

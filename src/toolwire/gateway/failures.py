@@ -36,6 +36,7 @@ class GatewayFailure(ToolwireError):
         retry_after: the header `Retry-After`; "" for none.
         overflow: the sizes of a request that is too long for its model; None for any other failure.
         parameter: the member of the request that is refused; "" if it is not a single one.
+        is_own: whether the gateway refuses the request itself, so that the failure says nothing about a backend.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class GatewayFailure(ToolwireError):
         retry_after: str = "",
         overflow: Overflow | None = None,
         parameter: str = "",
+        is_own: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind = kind
@@ -54,6 +56,7 @@ class GatewayFailure(ToolwireError):
         self.retry_after = retry_after
         self.overflow = overflow
         self.parameter = parameter
+        self.is_own = is_own
 
     @property
     def is_temporary(self) -> bool:

@@ -156,7 +156,7 @@ class KeySpending:
         retry_after = str(math.ceil(left)) if allowance.period else ""
         kind = RATE_LIMIT if allowance.period in ("minute", "hour") else NO_BUDGET
         message = f"this key may use {allowance}, which is used up or reserved by requests that are running"
-        return GatewayFailure(kind, message, retry_after=retry_after)
+        return GatewayFailure(kind, message, retry_after=retry_after, is_own=True)
 
     async def _settle(self, reserved: list[_Reserved], usage: Usage, money: float, id: str) -> None:
         try:

@@ -6,11 +6,11 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 
 from toolwire.agent.prices import ModelPrices
 from toolwire.errors import ConfigurationError, ProviderError
 from toolwire.gateway.failures import GatewayFailure
+from toolwire.gateway.name_patterns import fits
 from toolwire.gateway.questions import Upstream
 from toolwire.providers.failure_kinds import UNKNOWN_MODEL
 from toolwire.text.suggest import closest, did_you_mean
@@ -96,9 +96,14 @@ class ModelTable:
             for upstream in pattern.upstreams:
                 with suppress(ProviderError, ConfigurationError):
                     for name in await upstream.list_models():
-                        if fnmatchcase(name, pattern.name):
+                        if fits(name, pattern.name):
                             names.setdefault(name, replace(pattern, name=name))
         return list(names.values())
+
+    def without_tag(self, name: str) -> str:
+        """Return a name without the tag of Ollama's clients for the newest version, if only that is the name here."""
+        short = name.removesuffix(":latest")
+        return short if name not in self._exact and short in self._exact else name
 
     def find(self, name: str) -> ServedModel:
         """Return the model that answers for a name.
@@ -106,12 +111,10 @@ class ModelTable:
         Raises:
             GatewayFailure: there is none; the message names the nearest ones.
         """
-        # Ollama's clients add a tag that stands for the newest version.
-        for candidate in (name, name.removesuffix(":latest")):
-            if (model := self._exact.get(candidate)) is not None:
-                return model
+        if (model := self._exact.get(self.without_tag(name))) is not None:
+            return model
         for model in self._patterns:
-            if fnmatchcase(name, model.name):
+            if fits(name, model.name):
                 return model
         near = closest(name, self._exact, limit=3)
         names = ", ".join(list(self._exact)[:10]) or "none"

@@ -141,7 +141,8 @@ class _Watched(WrappedUpstream):
             async with self._upstream.open(question) as answer:
                 yield answer
         except GatewayFailure as failure:
-            self._health.failed(self._record, failure)
+            if not failure.is_own:
+                self._health.failed(self._record, failure)
             raise
         except ProviderError:
             self._health.failed(self._record, None)

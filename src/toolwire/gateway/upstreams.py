@@ -146,7 +146,7 @@ class ApiUpstream:
                 counts_tokens=not passes_stream,  # a client gets what it has asked for
             )
         except ToolwireError as error:
-            raise GatewayFailure(INVALID, str(error)) from error
+            raise GatewayFailure(INVALID, str(error), is_own=True) from error
         attempt: BackendAttempt | None = None
         if question.exchange is not None:
             attempt = question.exchange.attempt(self.name, client.api.name, model, text_format or "", body)
@@ -299,7 +299,7 @@ def _check_translates(question: Question, name: str) -> None:
     if question.client_api.translates:
         return
     message = f"{name} cannot complete a prompt: send a conversation to /v1/chat/completions"
-    raise GatewayFailure(INVALID, message, parameter="model")
+    raise GatewayFailure(INVALID, message, parameter="model", is_own=True)
 
 
 def _is_error(event: Event) -> bool:
@@ -359,7 +359,7 @@ class TextUpstream:
             if self._backend.format:
                 request = describe_request(request, self._backend.format)
         except ToolwireError as error:
-            raise GatewayFailure(INVALID, str(error)) from error
+            raise GatewayFailure(INVALID, str(error), is_own=True) from error
         async with aclosing(self._backend.stream(request, options)) as events:
             # The first event is waited for here: until it is there, another model may answer instead.
             try:
@@ -368,7 +368,7 @@ class TextUpstream:
                 failure = backend_failure(self.name, error.status, b"", "", str(error)) if error.status else None
                 raise failure or GatewayFailure(UNREACHABLE, f"{self.name}: {error}") from error
             except ToolwireError as error:
-                raise GatewayFailure(INVALID, str(error)) from error
+                raise GatewayFailure(INVALID, str(error), is_own=True) from error
 
             fenced = FencedOutput() if request.output is not None and self._backend.format else None
 

@@ -8,10 +8,10 @@ import secrets
 import time
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from fnmatch import fnmatchcase
 
 from toolwire.errors import StateError
 from toolwire.gateway.allowances import Allowance
+from toolwire.gateway.name_patterns import fits
 from toolwire.gateway.state_store import StateStore
 
 PREFIX = "sk-tw-"
@@ -43,7 +43,7 @@ class VirtualKey:
 
     def admits(self, model: str) -> bool:
         """Return whether the key may ask a model."""
-        return not self.models or any(fnmatchcase(model, pattern) for pattern in self.models)
+        return not self.models or any(fits(model, pattern) for pattern in self.models)
 
 
 def owner_of(key: str) -> str:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 from tests.unit.gateway.gateway_calls import CLIENTS, Scripted, asked, error_of, gateway, run
 
 from toolwire import ContentDelta, Finish, FinishReason, ProviderError
 from toolwire.client.client import Client
+from toolwire.gateway.questions import Answer, PassedAnswer, Question
 from toolwire.gateway.upstreams import ApiUpstream
 from toolwire.testing import ScriptedTransport
 
@@ -88,3 +92,22 @@ def test_no_character_of_a_backend_breaks_a_header(api: str) -> None:
     got = run(gateway(backend(body)), *asked(api))
     assert got.status == 200
     assert all(" " <= char <= "~" for value in got.headers.values() for char in value)
+
+
+class EndInPieces(Scripted):
+    """A backend whose events are passed on, and end in a piece of their own."""
+
+    @asynccontextmanager
+    async def open(self, question: Question) -> AsyncIterator[Answer]:
+        yield PassedAnswer("", self._pieces())
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        for piece in (CONTENT[:-1], CONTENT[-1:]):
+            yield piece
+        await asyncio.sleep(25)
+        yield b"data: [DONE]\n\n"
+
+
+def test_a_stream_whose_events_end_in_pieces_is_kept_alive() -> None:
+    got = run(gateway(EndInPieces()), *asked("chat", stream=True))
+    assert got.body.count(b": waiting") == 2

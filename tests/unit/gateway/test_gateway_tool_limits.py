@@ -170,6 +170,25 @@ def test_each_round_is_asked_only_if_the_key_may_still_use_something(maximum: in
         assert f"{maximum} tokens altogether" in got.body.decode()
 
 
+def test_a_key_that_is_used_up_between_rounds_does_not_stop_the_backend_for_other_clients() -> None:
+    answers = [calling(CALL, usage=ROUND), ParsedResponse("Done.", usage=ROUND)]
+    looking = Looking("12", *answers)
+
+    async def work() -> tuple[Got, Got]:
+        async with opened_store(IN_MEMORY) as store:
+            keys = VirtualKeys(store)
+            key, _ = await keys.add("tester", allowances=[Allowance("tokens", 250, "hour")])
+            models = ModelTable([ServedModel("m", (looking.upstream,))])
+            app = Gateway(models, access=Access(("static",), virtual_keys=keys), store=store)
+            path, body = asked("chat", tools=False)
+            asking = {**body, "max_tokens": 100}
+            used_up = await request(app, path, asking, headers={"authorization": f"Bearer {key}"})
+            return used_up, await request(app, path, asking, headers={"authorization": "Bearer static"})
+
+    used_up, other = asyncio.run(work())
+    assert (used_up.status, other.status) == (429, 200)
+
+
 def test_money_is_reserved_for_each_round_too() -> None:
     looking = Looking("12", *[calling(CALL, usage=ROUND)] * 3, ParsedResponse("Done.", usage=ROUND))
     prices = Prices(input=10_000, output=10_000)  # of a million tokens: a round costs 2.5

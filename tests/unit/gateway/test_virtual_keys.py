@@ -31,7 +31,7 @@ from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.questions import Upstream
 from toolwire.gateway.state_store import IN_MEMORY, StateStore, opened_store
 from toolwire.gateway.upstreams import ApiUpstream
-from toolwire.gateway.virtual_keys import VirtualKeys
+from toolwire.gateway.virtual_keys import VirtualKey, VirtualKeys
 from toolwire.providers.failure_kinds import UNREACHABLE
 
 ANSWER = ([ContentDelta("four")], [UsageCounted(Usage(10, 20)), Finish(FinishReason.STOP)])
@@ -125,6 +125,21 @@ def test_a_key_asks_and_sees_its_own_models_alone() -> None:
         for api in CLIENTS:
             got = await ask(key, api=api, model="small")
             assert (got.status, b"may not ask" in got.body) == (403, True)
+
+    with_gateway(work)
+
+
+def test_only_an_asterisk_has_a_meaning_in_the_models_of_a_key() -> None:
+    key = VirtualKey("1", "tester", ("coder[1m]", "a?*"))
+    assert key.admits("coder[1m]") and key.admits("a?b")
+    assert not key.admits("coder1") and not key.admits("abc")
+
+
+def test_a_key_admits_its_model_with_the_tag_of_ollama_too() -> None:
+    async def work(ask: Any, keys: VirtualKeys, store: StateStore) -> None:
+        key, _ = await keys.add("tester", models=["small"])
+        assert (await ask(key, api="ollama", model="small:latest")).status == 200
+        assert (await ask(key, api="ollama", model="other:latest")).status == 403
 
     with_gateway(work)
 
