@@ -47,7 +47,7 @@ class _BackendRequest:
         question: the question.
         kind: the kind of the backend's API; "" for a model that reads text alone.
         text_format: the format in which calls in the text of the answer are read; None for none.
-        hide: removes secrets from what the backend wrote about a problem; None if it knows none.
+        hide: removes secrets from what the backend wrote about a problem; None if there are no secrets.
 
     Attributes:
         request: the request for the backend.
@@ -176,7 +176,7 @@ class ApiUpstream:
                     yield await self._whole(answer, client.api, backend_request, passes=passes)
         except ConfigurationError as error:
             raise GatewayFailure(UNREACHABLE, f"{self.name}: {error}") from error
-        except ProviderError as error:  # it may quote bytes that are no answer
+        except ProviderError as error:  # it may quote what the server sent
             raise GatewayFailure(UNREACHABLE, f"{self.name}: {client.without_secrets(str(error))}") from error
 
     def _check_begins(self, events: Sequence[Event]) -> None:

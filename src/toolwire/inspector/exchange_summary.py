@@ -126,6 +126,7 @@ def row_of(exchange: Exchange, reading: AnswerReading | None = None) -> Json:
         "backend": attempt.backend if attempt else "",
         "backend_model": attempt.model if attempt else "",
         "attempts": len(exchange.attempts),
+        "failed_attempts": sum(bool(earlier.failure) for earlier in exchange.attempts[:-1]),
         "format": attempt.format if attempt else "",
         "passed": exchange.passed,
         "stream": exchange.stream,

@@ -274,7 +274,7 @@ class App extends Component {
 const Welcome = ({ source }) => html`
   <div class="welcome">
     <h2>Choose a request</h2>
-    <p>${source ? "The requests of the file are in the list." : "Each request that the gateway answers appears in the list as it arrives."}
+    <p>${source ? "The requests of the file are in the list." : "Each request that the gateway answers appears in the list as it arrives."}${" "}
       A request shows its raw answer beside what was read from it, what a translation lost, and where the prompt changed.</p>
     <p><kbd>j</kbd> and <kbd>k</kbd> move through the list, <kbd>/</kbd> searches, <kbd>?</kbd> shows all keys.</p>
   </div>`;

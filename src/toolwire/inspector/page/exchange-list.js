@@ -102,6 +102,7 @@ class Row extends Component {
           ${row.resent_from && html`<span class="tag">sent again</span>`}
           ${row.calls.length > 0 && html`<span class="tag call">${row.calls.length === 1 ? row.calls[0] : plural(row.calls.length, "call")}</span>`}
           ${row.repairs > 0 && html`<span class="tag repair">${plural(row.repairs, "repair")}</span>`}
+          ${row.failed_attempts > 0 && html`<span class="tag problem">${plural(row.failed_attempts, "fallback")}</span>`}
           ${problems > 0 && html`<span class="tag problem">${plural(problems, "problem")}</span>`}
           ${row.failure && html`<span class="tag problem">${row.status || "no answer"}</span>`}
           <span class="time">${clock(row.at) || `#${row.number}`}</span>
