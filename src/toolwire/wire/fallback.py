@@ -400,7 +400,7 @@ class FallbackReader:
         """Return the calls of the message or the content that was kept back, and by how many calls there are more."""
         events, more_calls = self._finish()
         self._unread.events.extend(events)
-        return [*events, *self._unread.problems()], more_calls
+        return [*events, *self._unread.problems(answering=self._beside.answering)], more_calls
 
     def _finish(self) -> tuple[Sequence[Event], int]:
         if self._has_calls:

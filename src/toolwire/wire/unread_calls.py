@@ -37,6 +37,7 @@ from toolwire.wire.named_elements import NamedElements, places_of_elements
 from toolwire.wire.plain_view import is_gloss, may_be_disguised, plain_view
 from toolwire.wire.prepared_tools import KnownTools
 from toolwire.wire.syntax import WireFormat
+from toolwire.wire.unknown_calls import unknown_tool, unknown_tool_message
 
 _NOT_RUN = (
     "A tool call is written amid prose, in reasoning, in a code fence, beside calls of another format or in no known "
@@ -400,12 +401,19 @@ class UnreadCalls:
         """Return a problem about a piece of the content, which is the last one of this text."""
         return ProblemFound(Problem(kind, max(0, "".join(self.fed).rfind(raw)), raw, message))
 
-    def problems(self) -> list[Event]:
+    def problems(self, *, answering: bool) -> list[Event]:
         """Return a problem for each call in the content that nothing else reports, in order.
 
         A message that has neither content nor calls most likely never left its reasoning, which is searched then.
+
+        Args:
+            answering: the content is text that its format marks as the answer, which may be any JSON.
         """
         message = "".join(self.fed)
+        content = "".join(event.text for event in self.events if isinstance(event, ContentDelta)).strip()
+        is_all = not any(isinstance(event, CallStart | ProblemFound) for event in self.events)
+        if is_all and not answering and (name := unknown_tool(content, self._tools)):
+            return [self.problem("unknown_tool", content, unknown_tool_message(name, self._tools))]
         may_contain_calls = _SIGN.search(message) or may_be_disguised(message) or _MAY_BE_COMMAND.search(message)
         if not may_contain_calls:  # pragma: no mutate - only to be faster
             return []

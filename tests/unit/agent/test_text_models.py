@@ -315,3 +315,16 @@ def test_impossible_tool_name_is_an_unknown_tool(name: str, format: str) -> None
     again = backend.requests[1]
     told = [part for one in text_messages(again.messages, format=format, tools=again.tools) for part in one.parts]
     assert any("There is no tool" in part.text for part in told if isinstance(part, TextPart))
+
+
+@pytest.mark.parametrize(
+    "written", ["[sum_up(a=2, b=3)]", '{"name": "sum_up", "arguments": {"a": 2, "b": 3}}', "ad(a=2, b=3)"]
+)
+def test_a_whole_message_that_calls_an_unknown_tool_is_corrected_and_no_answer(written: str) -> None:
+    model = Scripted(written, "[add(a=2, b=3)]", "It is 5.")
+    events, end = run(agent(model, "pythonic"))
+    assert end.answer == "It is 5."
+    assert ran == [(2, 3)]
+    (correction,) = [event for event in events if isinstance(event, CorrectionAdded)]
+    assert "There is no tool" in correction.text
+    assert "There are: add, fail." in correction.text
