@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -60,8 +61,10 @@ OTHER_WRITERS: dict[str, Callable[[Call], str]] = {
 
 
 def _insert(text: str, place: int, added: str) -> str:
-    """Insert at a place where something is written between two parts, rather than in the middle of a word."""
-    places = [at for at, character in enumerate(text) if not character.isalnum()] or [0]
+    """Insert at a place where something is written between two parts, and not in the middle of a word or a comment."""
+    comments = [match.span() for match in re.finditer("<!--.*?-->", text, re.DOTALL)]
+    outside = (at for at in range(len(text)) if not any(start <= at < end - 1 for start, end in comments))
+    places = [at for at in outside if not text[at].isalnum()] or [0]
     at = places[place % len(places)]
     return text[: at + 1] + added + text[at + 1 :]
 

@@ -265,8 +265,8 @@ class BlockReader(ABC):
             return
         if call.pseudo:
             self.call = None
-            # A pseudo call with arguments says something, so its text stays, as content.
-            if not call.arguments:
+            # A pseudo call with arguments or other members says something, so its text stays, as content.
+            if not call.arguments and not call.members:
                 self.raw.take()
             return
         consumed = self.raw.take()

@@ -150,7 +150,7 @@ def _args(reader: BlockReader, call: CallBuilder, *, lone: bool = False) -> Cont
         reader.announce(call)
     if opening == "{" and call.name:
         arguments = call.json_arguments(reader.state.fast)
-        if call.index < 0:
+        if call.index < 0 and not reader.marked:  # between markers, a pseudo call has no index either
             yield from _unmarked(reader, call, arguments)
         elif not reader.is_done_here(arguments):
             yield arguments

@@ -419,6 +419,13 @@ def test_a_pseudo_tool_makes_no_call() -> None:
         assert (read.tool_calls, read.incomplete) == ((), ())
 
 
+def test_a_pseudo_tool_with_something_to_say_stays_content() -> None:
+    for members in ('"parameters": {"a": 1}', '"parameter": {"a": 1}', '"parameters": {}, "answer": "Paris"'):
+        text = f'Action: ```json\n[{{"tool_name": "directly-answer", {members}}}]\n```'
+        read = parse(text, format="cohere_json")
+        assert (read.tool_calls, read.content) == ((), text)
+
+
 def test_tool_choice_none_reads_no_calls() -> None:
     text = f"<think>x</think>{CALL}"
     for format in ("hermes", "auto"):
