@@ -1,10 +1,11 @@
-"""Connections of the gateway, bounded in number, and the heads of their requests, bounded in size and in time."""
+"""Connections of the gateway: bounded in number, in the heads of requests, and in the time without progress."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -20,6 +21,8 @@ MAX_CONNECTIONS = 4_000
 """Maximum number of connections; a further one closes the oldest that waits for a request, or else itself."""
 HEAD_SECONDS = 20.0
 """Seconds in which the head of a request must arrive, from its first byte or from the beginning of the connection."""
+READ_SECONDS = 300.0
+"""Seconds for which a client may leave unread what fills the buffers of its connection. It keeps a backend busy."""
 
 
 def _too_large(beginning: bytes) -> bytes:
@@ -45,18 +48,71 @@ def _close_one_too_many(connections: Iterable[Any], newest: Any) -> None:
         min(waiting, key=lambda connection: connection.began, default=newest).transport.abort()
 
 
+@dataclass(slots=True)
+class _Head:
+    """The head of a request that arrives.
+
+    Attributes:
+        size: the number of its bytes so far.
+        beginning: the first of them.
+        last: the last of them, which may be a part of its end.
+    """
+
+    size: int = 0
+    beginning: bytes = b""
+    last: bytes = b""
+
+    def add(self, data: bytes) -> bool:
+        """Add the next bytes, perhaps with those behind the head; return whether the head is too large."""
+        if len(self.beginning) < MAX_PATH:
+            self.beginning += data[:MAX_PATH]
+        before, self.size = self.size, self.size + len(data)
+        if self.size <= MAX_HEAD:
+            self.last = (self.last + data)[-3:]
+            return False
+        end = (self.last + data).find(b"\r\n\r\n")
+        return end < 0 or before + end - len(self.last) > MAX_HEAD
+
+
+class _Deadline:
+    """A time by which something must have happened.
+
+    Args:
+        act: called if it has not.
+    """
+
+    def __init__(self, act: Callable[[], None]) -> None:
+        self._act = act
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """True while it is waited for."""
+        return self._timer is not None
+
+    def set(self, loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+        """Wait for it, unless it is waited for already."""
+        if self._timer is None:
+            self._timer = loop.call_later(seconds, self._act)
+
+    def cancel(self) -> None:
+        """Wait no longer."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
 def bounded_protocol() -> type[asyncio.Protocol]:
     """Return the protocol of uvicorn for connections, which ends those that are too many, too large or too slow."""
     base: Any = AutoHTTPProtocol
 
     class BoundedConnection(base):  # type: ignore[misc]  # the parser that is installed decides about the base
-        _timer: asyncio.TimerHandle | None = None
-        _head_size = 0
-        _beginning = b""
-
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self.began = self.loop.time()
+            self._head = _Head()
+            self._head_deadline = _Deadline(transport.close)
+            self._read_deadline = _Deadline(transport.abort)
             self._await_head()
             _close_one_too_many(self.connections, self)
 
@@ -64,33 +120,31 @@ def bounded_protocol() -> type[asyncio.Protocol]:
             cycle = self.cycle
             if cycle is None or (cycle.response_complete and not cycle.more_body):
                 self._await_head()
+            if self._head_deadline.is_set and self._head.add(data):
+                if not self.transport.is_closing():
+                    self.transport.write(_too_large(self._head.beginning))
+                    self.transport.close()
+                return
             super().data_received(data)
             if self.cycle is not cycle:
-                self._forget_head()
-            elif self._timer is not None:
-                self._head_size += len(data)
-                if len(self._beginning) < MAX_PATH:
-                    self._beginning += data[:MAX_PATH]
-                if self._head_size > MAX_HEAD and not self.transport.is_closing():
-                    self.transport.write(_too_large(self._beginning))
-                    self.transport.close()
+                self._head_deadline.cancel()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._read_deadline.set(self.loop, READ_SECONDS)
+
+        def resume_writing(self) -> None:
+            self._read_deadline.cancel()
+            super().resume_writing()
 
         def connection_lost(self, exc: Exception | None) -> None:
-            self._forget_head()
+            self._head_deadline.cancel()
+            self._read_deadline.cancel()
             super().connection_lost(exc)
 
         def _await_head(self) -> None:
-            if self._timer is None:
-                self._head_size, self._beginning = 0, b""
-                self._timer = self.loop.call_later(HEAD_SECONDS, self._end)
-
-        def _forget_head(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
-
-        def _end(self) -> None:
-            self._timer = None
-            self.transport.close()
+            if not self._head_deadline.is_set:
+                self._head = _Head()
+                self._head_deadline.set(self.loop, HEAD_SECONDS)
 
     return BoundedConnection

@@ -20,7 +20,7 @@ from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.key_spending import KeySpending
 from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.questions import Question, tokens_of
-from toolwire.gateway.request_body import MAX_BODY, read_object
+from toolwire.gateway.request_body import MAX_BODY, object_of, read_body
 from toolwire.gateway.upstream_health import UpstreamHealth
 from toolwire.inspector.recorded_exchange import Exchange
 from toolwire.providers.failure_kinds import FORBIDDEN, INVALID
@@ -103,11 +103,11 @@ class ClientCall:
         return self.services.models.find(name)
 
     async def body(self) -> dict[str, Any]:
-        """Return the body as a JSON object; see `read_object` for the errors."""
-        body = await read_object(self.receive, self.headers, self.services.max_body)
+        """Return the body as a JSON object; see `read_body` and `object_of` for the errors."""
+        data = await read_body(self.receive, self.headers, self.services.max_body)
+        body = object_of(data)
         if self.exchange is not None:
-            length = self.headers.get("content-length", "")
-            self.exchange.asked(body, int(length) if length.isdecimal() else 0)
+            self.exchange.asked(body, len(data))
         return body
 
     async def send_json(self, value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:

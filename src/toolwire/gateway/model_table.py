@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from toolwire.agent.prices import ModelPrices
 from toolwire.errors import ConfigurationError, ProviderError
 from toolwire.gateway.failures import GatewayFailure
+from toolwire.gateway.log_records import LOG
 from toolwire.gateway.name_patterns import fits
 from toolwire.gateway.questions import Upstream
 from toolwire.providers.failure_kinds import UNKNOWN_MODEL
 from toolwire.text.suggest import closest, did_you_mean
+
+LIST_SECONDS = 5.0
+"""Seconds in which a backend must list its models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +95,13 @@ class ModelTable:
         """
         if self._exact:
             return list(self._exact.values())
+        asked = [(pattern, upstream) for pattern in self._patterns for upstream in pattern.upstreams]
+        listed = await asyncio.gather(*(_names_at(upstream) for _, upstream in asked))
         names: dict[str, ServedModel] = {}
-        for pattern in self._patterns:
-            for upstream in pattern.upstreams:
-                with suppress(ProviderError, ConfigurationError):
-                    for name in await upstream.list_models():
-                        if fits(name, pattern.name):
-                            names.setdefault(name, replace(pattern, name=name))
+        for (pattern, _), listed_names in zip(asked, listed, strict=True):
+            for name in listed_names:
+                if fits(name, pattern.name):
+                    names.setdefault(name, replace(pattern, name=name))
         return list(names.values())
 
     def without_tag(self, name: str) -> str:
@@ -119,3 +123,15 @@ class ModelTable:
         near = closest(name, self._exact, limit=3)
         names = ", ".join(list(self._exact)[:10]) or "none"
         raise GatewayFailure(UNKNOWN_MODEL, f"there is no model {name!r:.200}{did_you_mean(near)} (there are: {names})")
+
+
+async def _names_at(upstream: Upstream) -> list[str]:
+    """Return the names of a backend's models; none, and a line in the log, if it does not list them in time."""
+    try:
+        async with asyncio.timeout(LIST_SECONDS):
+            return await upstream.list_models()
+    except TimeoutError:
+        LOG.warning("%s did not list its models within %g seconds", upstream.name, LIST_SECONDS)
+    except (ProviderError, ConfigurationError) as error:
+        LOG.warning("the models of %s cannot be listed: %s", upstream.name, error)
+    return []

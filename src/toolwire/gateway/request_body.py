@@ -19,11 +19,16 @@ MAX_BODY = 64 << 20
 """Maximum size of a request's body, in bytes, before and after unpacking. Pictures and documents are part of it."""
 BODY_SECONDS = 60.0
 """Seconds in which a body must arrive."""
+MAX_VALUES = 2_000_000
+"""Maximum number of commas and opening brackets of a body: a small JSON value takes fifty times its text in memory. A
+conversation with more of them has more tokens than any model reads."""
 _STEP = 1 << 20
+_ZSTANDARD_STEP = 1 << 11
+"""Bytes of zstd that are unpacked at once. Four of them may stand for 128 KiB, so this bounds what they unpack to."""
 
 
-async def read_object(receive: Receive, headers: Mapping[str, str], limit: int = MAX_BODY) -> dict[str, Any]:
-    """Return the JSON object that a request's body is.
+async def read_body(receive: Receive, headers: Mapping[str, str], limit: int = MAX_BODY) -> bytes:
+    """Return a request's body without its compression.
 
     Args:
         receive: the receiver of the request's messages.
@@ -31,10 +36,20 @@ async def read_object(receive: Receive, headers: Mapping[str, str], limit: int =
         limit: maximum size of the body before and after unpacking, in bytes.
 
     Raises:
-        GatewayFailure: the body is too large, too slow, compressed in an unknown way, or is not one JSON object.
+        GatewayFailure: the body is too large, too slow, or compressed in an unknown way.
         ConnectionError: the client has gone.
     """
-    body = unpacked(await _read(receive, limit), headers.get("content-encoding", ""), limit)
+    return unpacked(await _read(receive, limit), headers.get("content-encoding", ""), limit)
+
+
+def object_of(body: bytes) -> dict[str, Any]:
+    """Return the JSON object that a request's body is.
+
+    Raises:
+        GatewayFailure: the body has too many values, or is not one JSON object.
+    """
+    if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise GatewayFailure(BODY_TOO_LARGE, f"the body has more than {MAX_VALUES:,} values")
     try:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -123,11 +138,10 @@ def _zstandard(body: bytes) -> Iterator[bytes]:
         import zstandard
     unpacker = zstandard.ZstdDecompressor(max_window_size=8 << 20).decompressobj()
     try:
-        # Small steps of the input bound what one step unpacks to.
-        for at in range(0, len(body), 1 << 14):
+        for at in range(0, len(body), _ZSTANDARD_STEP):
             if unpacker.eof:
                 break
-            yield unpacker.decompress(body[at : at + (1 << 14)])
+            yield unpacker.decompress(body[at : at + _ZSTANDARD_STEP])
     except zstandard.ZstdError as error:
         raise EOFError(str(error)) from error
     if not unpacker.eof:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import zlib
 from collections.abc import Mapping
@@ -17,6 +18,8 @@ from toolwire.providers.failure_kinds import INVALID, NOT_FOUND
 
 MAX_STORED = 16 << 20
 """Maximum size of a stored conversation with its answer, in bytes as stored. Larger ones are not stored."""
+MAX_UNPACKED = 64 << 20
+"""Maximum size of a stored conversation with its answer before it is compressed, in bytes."""
 MAX_LISTED = 100
 """Maximum number of items in one list."""
 _KIND = "response"
@@ -45,9 +48,9 @@ class StoredResponses:
         Raises:
             StateError: the store cannot be used.
         """
-        document = json.dumps({"response": response, "input": items}, ensure_ascii=False)
-        data = zlib.compress(document.encode("utf-8", "surrogatepass"), 1)
-        if len(data) > MAX_STORED:
+        # A long conversation takes a while, in which other answers continue.
+        data = await asyncio.to_thread(_packed, {"response": response, "input": items})
+        if data is None:
             LOG.warning("the response %.80s is too large to be stored", response.get("id"))
             return
         await self._store.put(_KIND, owner, str(response["id"]), data, seconds=self._seconds)
@@ -79,6 +82,14 @@ class StoredResponses:
             raise _missing(id)
 
 
+def _packed(document: Json) -> bytes | None:
+    """Return a document as it is stored; None if it is too large."""
+    text = json.dumps(document, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    # A conversation that repeats itself is small when it is compressed, and would grow without a bound.
+    data = zlib.compress(text, 1) if len(text) <= MAX_UNPACKED else None
+    return None if data is None or len(data) > MAX_STORED else data
+
+
 def _missing(id: str) -> GatewayFailure:
     return GatewayFailure(NOT_FOUND, f"there is no stored response {id!r:.100}: send the conversation")
 
@@ -91,14 +102,22 @@ class _Recorder:
         self._owner = owner
         self._items = items
         self._stream = stream
-        self._event = b""
+        self._pieces: list[bytes] = []  # of an event whose end has not arrived
+        self._last = b""  # the last bytes, which may be a part of that end
 
     async def record(self, data: bytes) -> None:
         """Look at the next bytes of the reply; of a stream, only its last event has the response."""
         if not self._stream:
             await self._put(_object(data))
             return
-        *events, self._event = (self._event + data).replace(b"\r\n", b"\n").split(b"\n\n")
+        # Pieces are joined once for each event, so that one event in very many pieces costs no more than in a few.
+        self._pieces.append(data)
+        end = self._last + data
+        self._last = end[-3:]
+        if b"\n\n" not in end.replace(b"\r\n", b"\n"):
+            return
+        *events, rest = b"".join(self._pieces).replace(b"\r\n", b"\n").split(b"\n\n")
+        self._pieces = [rest]
         for event in events:
             if any(end in event for end in _ENDS):
                 line = next((line for line in event.split(b"\n") if line.startswith(b"data:")), b"data:")

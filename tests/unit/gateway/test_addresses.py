@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
 from tests.unit.gateway.gateway_calls import Scripted, asked, gateway, run
 
-from toolwire import ContentDelta, Finish, FinishReason
+from toolwire import ContentDelta, Finish, FinishReason, ProviderError
 from toolwire.gateway.access import Access
+from toolwire.gateway.app import Gateway
 from toolwire.gateway.client_apis import CHAT, GEMINI, MESSAGES, OLLAMA, RESPONSES, ClientApi
+from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.routes import api_at
 
 PAGE = "https://chat.example"
@@ -118,3 +121,22 @@ def test_a_gateway_below_a_path_answers_below_it_alone() -> None:
 
     assert status("/api/api/version") == 200
     assert status("/api/version") == 404
+
+
+def test_a_backend_that_lists_no_models_in_time_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    class Listing(Scripted):
+        def __init__(self, name: str, answer: float | Exception) -> None:
+            super().__init__(name=name)
+            self.answer = answer
+
+        async def list_models(self) -> list[str]:
+            if isinstance(self.answer, Exception):
+                raise self.answer
+            await asyncio.sleep(self.answer)
+            return [self.name]
+
+    backends = (Listing("quick", 0.0), Listing("silent", 3600.0), Listing("refusing", ProviderError("no")))
+    app = Gateway(ModelTable([ServedModel("*", backends)]))
+    got = run(app, "/v1/models", method="GET")
+    assert [model["id"] for model in got.json["data"]] == ["quick"]
+    assert "silent did not list its models" in caplog.text and "of refusing cannot be listed: no" in caplog.text

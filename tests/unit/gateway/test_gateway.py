@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import json
 import re
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -35,7 +36,7 @@ from toolwire.gateway.app import Gateway
 from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.questions import Answer, Question
-from toolwire.gateway.request_body import read_object
+from toolwire.gateway.request_body import read_body, unpacked
 from toolwire.gateway.upstreams import ApiUpstream
 from toolwire.inspector.inspector import Inspector, InspectorOptions
 from toolwire.messages import Problem
@@ -332,7 +333,7 @@ def test_a_body_that_does_not_arrive_in_time_is_refused() -> None:
         asyncio.Runner(loop_factory=SimulatedTimeLoop) as runner,
         pytest.raises(GatewayFailure, match="did not arrive within 60 seconds") as refused,
     ):
-        runner.run(read_object(receive, {}))
+        runner.run(read_body(receive, {}))
     assert refused.value.status == 408
 
 
@@ -370,6 +371,29 @@ def test_a_body_that_cannot_be_unpacked_within_bounds_is_refused(encoding: str, 
     app = gateway(Scripted(EVENTS))
     app.services.max_body = 1 << 20
     assert run(app, "/v1/messages", data, headers={"content-encoding": encoding}).status == status
+
+
+def test_a_small_body_of_zstd_unpacks_in_small_steps() -> None:
+    def block(*, last: bool) -> bytes:  # 128 KiB of one byte
+        return (131_072 << 3 | 1 << 1 | last).to_bytes(3, "little") + b" "
+
+    bomb = bytes.fromhex("28b52ffd0058") + block(last=False) * 4_000 + block(last=True)
+    tracemalloc.start()
+    try:
+        with pytest.raises(GatewayFailure, match="more than 1 MiB"):
+            unpacked(bomb, "zstd", 1 << 20)
+        assert tracemalloc.get_traced_memory()[1] < 150 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("api", CLIENTS)
+def test_a_body_of_very_many_values_is_refused(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.gateway.request_body.MAX_VALUES", 1_000)
+    path, body = asked(api)
+    assert run(gateway(Scripted(EVENTS)), path, {**body, "x": "," * 500}).status == 200
+    got = run(gateway(Scripted(EVENTS)), path, {**body, "x": [{}] * 500})
+    assert (got.status, error_of(api, got.json)[1]) == (413, "the body has more than 1,000 values")
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,14 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+import uvicorn
 from opentelemetry.sdk.trace import TracerProvider
 from tests.simulated_time import SimulatedTimeLoop
 from tests.unit.gateway.gateway_calls import CLIENTS, Got, Scripted, asked, gateway, request
+from uvicorn.server import ServerState
 
 from toolwire import ContentDelta
 from toolwire.errors import ConfigurationError
@@ -86,6 +89,72 @@ def test_a_head_that_is_too_large_is_refused_before_it_is_complete() -> None:
     head, _, body = converse(talk).partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 431 ")
     assert json.loads(body)["type"] == "error"
+
+
+def test_a_head_that_arrives_at_once_has_the_same_maximum_size() -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        writer.write(b"POST /v1/messages HTTP/1.1\r\nx-a: %s\r\n\r\n" % (b"a" * 70_000))
+        return await reader.read(12)
+
+    assert converse(talk) == b"HTTP/1.1 431"
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.2])
+def test_a_body_is_no_part_of_a_head(pause: float) -> None:
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        port = writer.get_extra_info("peername")[1]
+        head = b"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1:%d\r\ncontent-length: 100000\r\n\r" % port
+        writer.write(head)
+        await writer.drain()
+        await asyncio.sleep(pause)  # Then the end of the head arrives with the body.
+        writer.write(b"\n" + b"{" * 100_000)
+        return await reader.read(12)
+
+    assert converse(talk) == b"HTTP/1.1 400"
+
+
+def test_a_client_that_does_not_read_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_connections, "READ_SECONDS", 0.2)
+
+    class Transport(asyncio.Transport):
+        aborted = 0
+
+        def get_extra_info(self, name: str, default: object = None) -> object:
+            return default
+
+        def abort(self) -> None:
+            self.aborted += 1
+
+        def is_closing(self) -> bool:
+            return bool(self.aborted)
+
+        def close(self) -> None:
+            pass
+
+        def pause_reading(self) -> None:
+            pass
+
+        def resume_reading(self) -> None:
+            pass
+
+    async def run() -> list[int]:
+        config = uvicorn.Config(lambda: None, http=bounded_connections.bounded_protocol(), log_level="error")
+        config.load()
+        aborted: list[int] = []
+        for is_read in (False, True):
+            transport = Transport()
+            connection: Any = config.http_protocol_class(config, ServerState(), {}, asyncio.get_running_loop())
+            connection.connection_made(transport)
+            connection.pause_writing()
+            await asyncio.sleep(0.1)
+            if is_read:
+                connection.resume_writing()
+            await asyncio.sleep(0.2)
+            aborted.append(transport.aborted)
+            connection.connection_lost(None)
+        return aborted
+
+    assert asyncio.run(run()) == [1, 0]
 
 
 @pytest.mark.parametrize("beginning", [b"", b"GET /health HTTP/1.1\r\nhost: "])

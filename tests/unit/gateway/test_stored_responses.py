@@ -20,6 +20,7 @@ from toolwire.gateway.app import Gateway
 from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.questions import Upstream
 from toolwire.gateway.state_store import IN_MEMORY, StateStore, opened_store
+from toolwire.gateway.stored_responses import StoredResponses
 from toolwire.gateway.upstreams import ApiUpstream
 from toolwire.gateway.virtual_keys import owner_of
 from toolwire.inspector.inspector import Inspector
@@ -270,3 +271,41 @@ def test_a_request_that_continues_a_stored_response_is_sent_again_with_the_respo
             assert upstream.questions[2].request.messages == upstream.questions[1].request.messages
 
     asyncio.run(run())
+
+
+def test_a_conversation_that_repeats_itself_is_not_stored_without_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_responses, "MAX_UNPACKED", 100_000)
+
+    async def work(ask: Ask, store: StateStore) -> list[int]:
+        statuses: list[int] = []
+        previous: dict[str, str] = {}
+        for _ in range(4):
+            got = await ask("", body_of("x" * 40_000, **previous))
+            statuses.append(got.status)
+            previous = {"previous_response_id": got.json.get("id", "")}
+        return statuses
+
+    assert converse(work) == [200, 200, 200, 404]
+
+
+def test_one_event_in_very_many_pieces_is_not_joined_again_and_again() -> None:
+    joined = 0
+
+    class Counted(bytes):
+        def __radd__(self, before: bytes) -> bytes:
+            nonlocal joined
+            joined += len(before)
+            return before.__add__(self)
+
+    async def work() -> dict[str, Any]:
+        async with opened_store(IN_MEMORY) as store:
+            stored = StoredResponses(store, 60)
+            recorder = stored_responses._Recorder(stored, "owner", [], stream=True)
+            event = {"type": "response.completed", "response": {"id": "r", "x": "y" * 100_000}}
+            data = f"event: response.completed\r\ndata: {json.dumps(event)}\r\n\r\n".encode()
+            for at in range(0, len(data), 10):
+                await recorder.record(Counted(data[at : at + 10]))
+            return (await stored.get("owner", "r"))[0]
+
+    assert len(asyncio.run(work())["x"]) == 100_000
+    assert joined < 100_000
