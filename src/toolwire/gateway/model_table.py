@@ -95,10 +95,10 @@ class ModelTable:
         """
         if self._exact:
             return list(self._exact.values())
-        asked = [(pattern, upstream) for pattern in self._patterns for upstream in pattern.upstreams]
-        listed = await asyncio.gather(*(_names_at(upstream) for _, upstream in asked))
+        sources = [(pattern, upstream) for pattern in self._patterns for upstream in pattern.upstreams]
+        listed = await asyncio.gather(*(_names_at(upstream) for _, upstream in sources))
         names: dict[str, ServedModel] = {}
-        for (pattern, _), listed_names in zip(asked, listed, strict=True):
+        for (pattern, _), listed_names in zip(sources, listed, strict=True):
             for name in listed_names:
                 if fits(name, pattern.name):
                     names.setdefault(name, replace(pattern, name=name))
