@@ -96,7 +96,8 @@ def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _finite(text: str) -> float:
+def finite_number(text: str) -> float:
+    """Return a number with a fraction or an exponent; raise ValueError where it is too large: a `parse_float`."""
     value = float(text)
     if math.isinf(value):
         raise ValueError("a number out of range")
@@ -104,7 +105,7 @@ def _finite(text: str) -> float:
 
 
 _scan_once: Callable[[str, int], tuple[Any, int]] = vars(
-    json.JSONDecoder(parse_constant=refuse_constant, parse_float=_finite, object_pairs_hook=unique_members)
+    json.JSONDecoder(parse_constant=refuse_constant, parse_float=finite_number, object_pairs_hook=unique_members)
 )["scan_once"]
 
 

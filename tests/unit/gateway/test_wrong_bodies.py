@@ -159,3 +159,14 @@ def test_half_a_character_of_a_model_reaches_the_client_as_an_escape() -> None:
     path, body = asked("messages")
     got = asyncio.run(request(gateway(Scripted(events)), path, body))
     assert got.json["content"][0]["text"] == "a\ud800b"
+
+
+@pytest.mark.parametrize(("number", "why"), [("NaN", "NaN"), ("-Infinity", "-Infinity"), ("1e999", "out of range")])
+@pytest.mark.parametrize("api", ["chat", "messages", "gemini", "ollama", "responses"])
+def test_a_number_that_json_does_not_have_is_refused(api: str, number: str, why: str) -> None:
+    path, body = asked(api)
+    model = Scripted()
+    written = json.dumps({**body, "metadata": {"x": 0.5}}).replace("0.5", number)
+    got = asyncio.run(request(gateway(model), path, written.encode()))
+    assert (got.status, model.questions) == (400, [])
+    assert why in got.body.decode()
