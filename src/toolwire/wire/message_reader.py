@@ -192,7 +192,9 @@ class MessageReader:
                 self._raw.add(text[pos - min(0, self.position) :])
             self._state.start += len(text) - pos
         with contextlib.suppress(StopIteration):
-            self._control.throw(EndOfText())
+            # A block that only the end of the text breaks reads on, for the rest of the broken call.
+            while True:
+                self._control.throw(EndOfText())
         self.ended = True
         return len(text)
 

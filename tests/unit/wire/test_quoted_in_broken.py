@@ -137,3 +137,15 @@ def test_a_call_in_an_open_cdata_section_is_a_problem() -> None:
     assert read.tool_calls == ()
     assert [problem.kind for problem in read.problems] == ["hidden_by_fence"]
     assert "CDATA" in read.problems[0].message
+
+
+@pytest.mark.parametrize("text", ["a{'path': 'b", 'a {"path": [1', 'a```b", "content"{"path": "c'])
+def test_a_call_that_only_the_end_breaks_is_content_to_its_end(text: str) -> None:
+    tool = {"name": "write_file", "parameters": {"properties": {"path": {"type": "string"}, "content": {}}}}
+    message = f"Action: write_file\nAction Input: {text}"
+    for size in (1, 5, len(message)):
+        parser = StreamParser(format="react", tools=[tool])
+        pieces = (message[at : at + size] for at in range(0, len(message), size))
+        read = collect([*(event for piece in pieces for event in parser.feed(piece)), *parser.finish()])
+        assert (read.tool_calls, read.content) == ((), message)
+        assert [problem.kind for problem in read.problems] == ["malformed"]
