@@ -18,6 +18,7 @@ from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Questi
 from toolwire.inspector.recorded_exchange import Exchange
 from toolwire.messages import Problem
 from toolwire.providers.failure_kinds import INTERNAL, UNAVAILABLE, UNREACHABLE
+from toolwire.providers.stream_codec import Head
 
 Send = Callable[[Any], Awaitable[None]]
 Receive = Callable[[], Awaitable[Any]]
@@ -226,7 +227,8 @@ async def _fail(question: Question, reply: Reply, failure: GatewayFailure) -> No
     reply.status = failure.status
     if not reply.ended:
         message = question.client_api.message(failure)
-        await reply.piece(reply.end_of_event + question.client_api.api.write_error(message, failure.kind))
+        head = Head(question.model, question.id, question.created)
+        await reply.piece(reply.end_of_event + question.client_api.api.write_error(message, failure.kind, head))
         await reply.end()
 
 

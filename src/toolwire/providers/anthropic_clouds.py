@@ -71,7 +71,7 @@ class AnthropicBedrock(AnthropicVertex):
             for frame in events_of.feed(data):
                 yield aws_event({"bytes": base64.b64encode(json_bytes(frame.value)).decode()}, "chunk")
 
-    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL, head: Head | None = None) -> bytes:
         """Return the frame that reports a failure in the middle of a stream."""
         text = anthropic_words(message) if kind is TOO_LONG else message
         return aws_event({"message": text}, kind.aws, exception=True)

@@ -336,7 +336,7 @@ class AnthropicMessages(ProviderApi):
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL, head: Head | None = None) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""
         # A stream has no status: clients such as opencode ask again after this type, not after api_error.
         name = UNAVAILABLE.anthropic if kind.is_temporary else kind.anthropic

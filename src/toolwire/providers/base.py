@@ -412,7 +412,7 @@ class ProviderApi(ABC):
         try:
             yield from self.write_stream(map(self._fit_event, open_truncated_calls(writable)), head, end)
         except ProviderFailed as failure:
-            yield self.write_error(str(failure), failure.kind)
+            yield self.write_error(str(failure), failure.kind, head)
             return
         if notes is not None and written:  # a stream has what a differences answer has, and calls that were truncated
             self.encode_response(replace(collect(written), incomplete=()), notes=(differences := Notes()))
@@ -489,8 +489,8 @@ class ProviderApi(ABC):
         """Return the function that reads the frames of one stream."""
         return self.reader(builder).read
 
-    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
-        """Return the frame that reports a failure in the middle of a stream."""
+    def write_error(self, message: str, kind: FailureKind = INTERNAL, head: Head | None = None) -> bytes:
+        """Return what reports a failure in the middle of a stream; `head` is that of the answer, if there is one."""
         return sse({"error": {"message": message, "type": kind.openai_type, "code": kind.openai_code or None}})
 
     def write_stream(self, events: Iterable[Event], head: Head, end: StreamEnd) -> Iterator[bytes]:

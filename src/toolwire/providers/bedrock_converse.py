@@ -264,7 +264,7 @@ class BedrockConverse(ProviderApi):
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL, head: Head | None = None) -> bytes:
         """Return the frame that reports a failure in the middle of a stream."""
         return aws_event({"message": message}, kind.aws, exception=True)
 

@@ -359,7 +359,7 @@ class Cohere(ChatMessages):
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL, head: Head | None = None) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""
         return sse({"type": "message-end", "delta": {"finish_reason": "ERROR", "error": message}})
 

@@ -338,7 +338,7 @@ class Gemini(ProviderApi):
         reader = GeminiStreamReader(builder)
         return lambda frame: reader.answer(frame.value)
 
-    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL, head: Head | None = None) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""
         return sse({"error": {"code": kind.status, "message": message, "status": kind.gemini}})
 

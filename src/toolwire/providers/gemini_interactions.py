@@ -210,7 +210,7 @@ class GeminiInteractions(ProviderApi):
 
     # -- streams -------------------------------------------------------------------------------------------------
 
-    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL, head: Head | None = None) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""
         return event_of("error", error={"code": kind.gemini.lower(), "message": message})
 

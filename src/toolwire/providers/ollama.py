@@ -260,7 +260,7 @@ message.tool_calls[function]: id type function
 
         return read
 
-    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
+    def write_error(self, message: str, kind: FailureKind = INTERNAL, head: Head | None = None) -> bytes:
         """Return the line that reports a failure in the middle of a stream."""
         return json_line({"error": message})
 

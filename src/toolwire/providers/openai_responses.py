@@ -30,7 +30,7 @@ from toolwire.providers.output_support import OPENAI_RESPONSES
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, pair_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.responses_input import ItemWriter, is_reference, read_items
-from toolwire.providers.responses_items import ANSWER, KIND, output_items, response_body
+from toolwire.providers.responses_items import ANSWER, KIND, open_body, output_items, response_body
 from toolwire.providers.responses_stream import OutputReader, ResponsesStreamWriter
 from toolwire.providers.schema_dialects import JSON_SCHEMA, STRICT
 from toolwire.providers.setting_members import SettingMembers
@@ -39,6 +39,7 @@ from toolwire.tools import ToolDefinition, as_definition
 
 _FUNCTION = frozenset(("type", "name", "description", "parameters", "strict"))
 _STRICT = "strict"
+_FAILED = "response.failed"
 _ELSEWHERE = ("previous_response_id", "conversation")
 """Members of requests whose conversation began before, so that the provider has its beginning."""
 
@@ -147,10 +148,17 @@ class OpenAIResponses(ProviderApi):
             head, output_items(response, head), StreamEnd(response.finish_reason, response.usage, problem)
         )
 
-    def write_error(self, message: str, kind: FailureKind = INTERNAL) -> bytes:
-        """Return the event that reports a failure in the middle of a stream."""
+    def write_error(self, message: str, kind: FailureKind = INTERNAL, head: Head | None = None) -> bytes:
+        """Return the events that report a failure in the middle of a stream.
+
+        OpenAI sends both. Some clients know only the second one, which needs the head of the answer.
+        """
         code = kind.openai_code or kind.openai_type
-        return sse({"type": "error", "code": code, "message": message, "param": None, "sequence_number": 0}, "error")
+        error = sse({"type": "error", "code": code, "message": message, "param": None, "sequence_number": 0}, "error")
+        if head is None:
+            return error
+        response = {**open_body(head, "failed", []), "error": {"code": code, "message": message}}
+        return error + sse({"type": _FAILED, "response": response, "sequence_number": 0}, _FAILED)
 
 
 # -- tools -------------------------------------------------------------------------------------------------------

@@ -93,6 +93,7 @@ class OutputReader:
         self._by_id: dict[str, _Item] = {}
         self._by_place: dict[int, _Item] = {}
         self._over = False
+        self._has_failed = False
 
     def read(self, frame: Frame) -> None:
         """Report the content of the next event to the builder."""
@@ -295,6 +296,9 @@ class OutputReader:
         return matches
 
     def _failed(self, error: Any) -> None:
+        if self._has_failed:  # an event with the error and the failed response report the same
+            return
+        self._has_failed = True
         self._builder.add_error(error if isinstance(error, Mapping) else {"error": error})
 
 

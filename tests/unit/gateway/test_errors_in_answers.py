@@ -111,3 +111,11 @@ class EndInPieces(Scripted):
 def test_a_stream_whose_events_end_in_pieces_is_kept_alive() -> None:
     got = run(gateway(EndInPieces()), *asked("chat", stream=True))
     assert got.body.count(b": waiting") == 2
+
+
+def test_a_stream_of_responses_that_breaks_off_ends_with_its_own_response_as_failed() -> None:
+    got = run(gateway(backend(CONTENT, piece=4_000)), *asked("responses", stream=True))
+    events = [json.loads(line[6:]) for line in got.body.split(b"\n") if line.startswith(b"data: {")]
+    assert [event["type"] for event in events[-2:]] == ["error", "response.failed"]
+    assert events[-1]["response"]["id"] == events[0]["response"]["id"]
+    assert "broke off" in events[-1]["response"]["error"]["message"]

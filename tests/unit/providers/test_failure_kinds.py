@@ -245,6 +245,7 @@ def test_a_code_of_openai_stays_what_it_is(api: str, code: str) -> None:
     decoder = get_api("openai_chat").stream_decoder()
     events = [*decoder.feed(sse({"error": {"message": "m", "code": code}})), *decoder.finish()]
     written = json.loads(b"".join(get_api(api).encode_stream(events)).decode().rpartition("data: ")[2])
+    written = written.get("response", written)
     assert written.get("error", written)["code"] == code
 
 

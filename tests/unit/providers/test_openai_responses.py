@@ -11,7 +11,7 @@ import pytest
 from tests.unit.providers.conftest import USER, decoded, sse_stream
 
 import toolwire as tw
-from toolwire.events import ArgumentsDelta, CallEnd, CallStart, Finish, replay
+from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Finish, ProblemFound, collect, replay
 from toolwire.messages import (
     FinishReason,
     ImagePart,
@@ -314,6 +314,20 @@ def test_a_failure_in_a_stream_is_an_event_named_error() -> None:
     assert json.loads(data.removeprefix("data: ")) == {
         "type": "error", "code": "server_error", "message": "Overloaded.", "param": None, "sequence_number": 0,
     }  # fmt: skip
+
+
+def test_a_stream_that_fails_ends_with_the_failed_response_too() -> None:
+    problem = tw.Problem("provider_error", 0, "", "Too much.", status=429)
+    events = [ContentDelta("Half"), ProblemFound(problem), Finish(FinishReason.ERROR)]
+    written = b"".join(API.encode_stream(events, model="m", id="abc", created=7))
+    name, data = written.decode().strip().split("\n\n")[-1].split("\n")
+    response = json.loads(data.removeprefix("data: "))["response"]
+    assert (name, response["id"], response["status"]) == ("event: response.failed", "resp_abc", "failed")
+    assert response["error"] == {"code": "rate_limit_exceeded", "message": "Too much."}
+    assert written.count(b"event: error\n") == 1
+    decoder = API.stream_decoder()
+    read = collect([*decoder.feed(written), *decoder.finish()])
+    assert (read.content, [found.message for found in read.problems]) == ("Half", ["Too much."])
 
 
 @pytest.mark.parametrize("type", ["input_text", "output_text", "text"])
