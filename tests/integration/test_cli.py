@@ -131,6 +131,12 @@ def test_parse_warns_that_a_format_without_markers_needs_tools(tools: str) -> No
     assert 'get_weather {"city": "Paris"}' in done.stdout
 
 
+def test_an_empty_list_of_tools_is_not_taken_for_none(tmp_path: Path) -> None:
+    (tmp_path / "tools.json").write_text("[]")
+    done = toolwire_cli("parse", "--tools", str(tmp_path / "tools.json"), stdin="Hello")
+    assert "parsed only if --tools defines tools" in done.stderr
+
+
 def test_escape_sequences_are_shown_not_sent() -> None:
     evil = '\x1b]0;owned\x07\x9b31m\u202e<tool_call>{"name": "x", "arguments": {"a": "\\u001b[2J\u009b"}}</tool_call>'
     for options in ((), ("--stream",), ("--json",), ("--stream", "--json")):
@@ -440,6 +446,26 @@ def test_convert_translates_and_tells_what_is_lost(tmp_path: Path) -> None:
         answer.write_text(text)
         assert "does not contain a response of openai_chat" in fails(1, "convert", *ways, str(answer))
     assert "unknown provider API 'x'" in fails(2, "convert", "--from", "x", "--to", "openai", str(answer))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("serve", "--api", "openia", "--model", "x"), "unknown provider API 'openia'; did you mean openai"),
+        (("serve", "--backend", "http://127.0.0.1:1", "--format", "hermse"), "'hermse'; did you mean hermes"),
+        (("check", "--api", "openia", "--model", "x"), "unknown provider API 'openia'; did you mean openai"),
+        (("ask", "Hello", "--api", "openia", "--model", "x"), "unknown provider API 'openia'; did you mean openai"),
+        (("ask", "Hello", "--model", "openia:gpt-5"), "; did you mean openai:gpt-5?"),
+        (("ask", "Hello", "--model", "qwen3:8b"), "or --api or --base-url"),
+        (("ask", " "), "the question is empty"),
+    ],
+)
+def test_a_mistake_in_the_name_of_a_model_is_one_line(arguments: tuple[str, ...], said: str) -> None:
+    assert said in fails(2, *arguments)
+
+
+def test_a_tag_of_a_model_is_not_taken_for_a_provider() -> None:
+    assert "did you mean" not in fails(2, "ask", "Hello", "--model", "llama3.1:8b")
 
 
 def test_ask_a_server_needs_the_name_of_its_model() -> None:

@@ -162,6 +162,12 @@ def test_nothing_to_list_says_what_gives_tools() -> None:
     assert "--tools FILE" in done.stderr
 
 
+def test_a_call_without_any_tool_says_what_gives_tools(tmp_path: Path) -> None:
+    assert "There are no tools. --root DIR adds the built-in tools" in fails(2, "call", "add")
+    (tmp_path / "tools.json").write_text("[]")
+    assert "no tools: --root DIR" in toolwire_cli("tools", "list", "--tools", str(tmp_path / "tools.json")).stderr
+
+
 def test_rules_from_a_file_hold_even_with_yes(own: str, tmp_path: Path) -> None:
     rules = tmp_path / "rules.toml"
     rules.write_text('[[policy.rules]]\neffect = "deny"\ntool = "fire"\nreason = "no firing on Sundays"\n')

@@ -81,6 +81,16 @@ def test_a_second_run_reads_only_what_was_added(here: Path, capsys: pytest.Captu
     assert figures["rows"] == 7 and figures["counts"]["new"] == {"gained": 1}
 
 
+def test_figures_say_that_they_include_other_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a.jsonl", "b.jsonl"):
+        write(here / name, 1)
+    _, alone = reparse(capsys, "a.jsonl", "-f", "hermes", "--workers", "1")
+    assert "earlier" not in alone
+    figures, said = reparse(capsys, "b.jsonl", "-f", "hermes", "--workers", "1")
+    assert figures["rows"] == 2
+    assert "the figures include 1 file of earlier commands, such as a.jsonl; --out DIR names another directory" in said
+
+
 def test_the_table_and_the_check(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(here / "a.jsonl", 6)
     assert run(["reparse", "a.jsonl", "-f", "hermes", "--workers", "1", "--check"]) == 1

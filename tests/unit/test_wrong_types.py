@@ -135,6 +135,7 @@ def use(make: Callable[[], Any]) -> None:
         (lambda: parse(None), "text_or_response must be text, or a response as a dict or a client's object, not None"),
         (lambda: parse("x", format=3), "format must be a format's name or a WireFormat, not 3"),
         (lambda: parse("x", formt="hermes"), "parse() has no argument 'formt'; did you mean format?"),
+        (lambda: StreamParser(formt="hermes"), "StreamParser() has no argument 'formt'; did you mean format?"),
         (lambda: parse("x", fallback=3), "fallback must be 'none', 'whole_message' or 'embedded', not 3"),
         (lambda: parse("x", id_seed=3), "id_seed must be text, not 3"),
         (lambda: parse("x", primed=b"x"), "primed must be text or None, not bytes"),

@@ -183,6 +183,8 @@ def _named(name: str, kind: str, known: Iterable[str], others: Iterable[str], so
     if name:
         other = f"; {name} is {'a team' if kind == 'agent' else 'an agent'}" if name in others else ""
         raise ConfigurationError(f"{where}there is no {kind} {name!r}; {available}{other}")
+    if not names:
+        raise ConfigurationError(f"{where}there is no {kind}: add a table {kind}s.NAME")
     if len(names) != 1:
         raise ConfigurationError(f"{where}name the {kind}: {available}")
     return names[0]

@@ -11,10 +11,14 @@ from toolwire.cli.console import CliError
 from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles
 from toolwire.cli.tools_command import tier_of
 from toolwire.config.tables import COACH, INTENT
+from toolwire.errors import UnknownApi
 from toolwire.providers.api_registry import find_api, get_api
+from toolwire.text.suggest import closest, did_you_mean
 from toolwire.wire.format_registry import AUTO, get_format
 
 DEFAULT_MODEL = "1.5b"
+_NEAR_PROVIDER = 0.8
+"""Smallest similarity of a provider that is suggested in place of the text before a colon."""
 RequireToolCall = Annotated[
     bool,
     typer.Option(
@@ -161,13 +165,31 @@ class AgentOptions:
         if self.remote and self.model is None:
             raise CliError("--api and --base-url need --model, the name of the model on the server")
         if not self.remote and self.config is None:
-            _check_local(self.model or DEFAULT_MODEL)
+            check_local_model(self.model or DEFAULT_MODEL)
 
 
-def _check_local(name: str) -> None:
+def check_local_model(name: str) -> None:
+    """Check that a model on this machine exists.
+
+    Raises:
+        CliError: it does not; the message says how a model behind an API is named.
+    """
     from toolwire.models.local.model_files import unknown_model
 
     if problem := unknown_model(name):
         raise CliError(
             f"{problem}; a model behind an API needs its provider, as in openai:gpt-5-mini, or --api or --base-url"
+            f"{_nearest_provider(name)}"
         )
+
+
+def _nearest_provider(name: str) -> str:
+    """Return the end of a message that corrects the provider before a colon, or "" if none resembles it."""
+    provider, colon, model = name.partition(":")
+    try:
+        get_api(provider)
+    except UnknownApi as error:
+        # Names of models with a tag, such as llama3.1:8b, have a colon too, and resemble some provider a little.
+        near = closest(provider, error.suggestions, similarity=_NEAR_PROVIDER)
+        return did_you_mean(f"{other}:{model}" for other in near) if colon and model else ""
+    return ""

@@ -47,6 +47,8 @@ def ask(
 ) -> None:
     """Ask a model that can use the files below --root; a change of a file needs your approval."""
     options = options.validate()
+    if not (question.strip() or options.attach):
+        raise CliError("the question is empty")
     with needs_extra("An agent", options.extra):
         from toolwire.cli.ask_run import (
             ask_and_show,  # here, because agents are slow to import

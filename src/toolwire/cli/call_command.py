@@ -14,7 +14,7 @@ from toolwire.cli.input_files import loads, read_json
 from toolwire.cli.media_output import Output, media_lines, save_media
 from toolwire.cli.option_groups import takes_options
 from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles, load_policy, load_registry
-from toolwire.cli.tools_command import tier_of
+from toolwire.cli.tools_command import ADD_TOOLS, tier_of
 from toolwire.execution.executor import ToolExecutor
 from toolwire.execution.outcomes import Outcome
 from toolwire.execution.registry import ToolRegistry
@@ -86,15 +86,17 @@ def call(
             for line in [*lines, *media_lines(outcome.result)]:
                 console().print(line)
     if not options.json and not outcome.result.success:
-        say(f"toolwire: {outcome.result.error}{_higher(registry, outcome, session)}", "red")
+        say(f"toolwire: {outcome.result.error}{_hint(registry, outcome, session)}", "red")
     if options.output is not None and outcome.result.success:
         save_media(outcome.result, options.output)
     if status:
         raise typer.Exit(status)
 
 
-def _higher(registry: ToolRegistry, outcome: Outcome, session: Session) -> str:
-    """Return a hint to raise the tier, if the tier alone forbids the call."""
+def _hint(registry: ToolRegistry, outcome: Outcome, session: Session) -> str:
+    """Return a hint to raise the tier, if the tier alone forbids the call, or to name tools, if there are none."""
+    if outcome.issue is not None and outcome.issue.kind == "unknown_tool" and len(registry) == 0:
+        return f" {ADD_TOOLS}."
     if outcome.issue is None or outcome.issue.kind != "denied":
         return ""
     needed = registry.lookup(outcome.call.name).definition.tier

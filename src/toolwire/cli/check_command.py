@@ -16,6 +16,7 @@ from toolwire.cli.console import CliError, emit
 from toolwire.cli.open_endpoint import OpenEndpoint, listed, open_endpoint
 from toolwire.cli.option_groups import takes_options
 from toolwire.client.endpoints import ENDPOINTS, Endpoint
+from toolwire.config.option_profiles import option_profile
 from toolwire.config.tables import ModelProfile, load_configuration
 from toolwire.probes.all_probes import PROBES
 from toolwire.probes.probe import Probe, ProbeResult, run_probes
@@ -138,7 +139,7 @@ def _checked_profile(target: str | None, options: CheckOptions) -> ModelProfile:
         raise CliError("give a profile of --config or a URL, or --model with --api or --base-url")
     if options.api is not None:
         get_api(options.api)
-    return ModelProfile(provider=options.api or "", model=options.model or "", url=url or "", key_env=options.key_env)
+    return option_profile(provider=options.api or "", model=options.model or "", url=url or "", key_env=options.key_env)
 
 
 def _check_mode(options: CheckOptions) -> None:

@@ -14,9 +14,11 @@ import typer
 from rich.text import Text
 
 from toolwire._surface import needs_extra
+from toolwire.cli.agent_options import check_local_model
 from toolwire.cli.console import CliError, console, counted, emit, print_rows, say, styled
 from toolwire.cli.option_groups import takes_options
 from toolwire.errors import ConfigurationError, StateError
+from toolwire.providers.api_registry import get_api
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.wire.format_registry import AUTO, get_format
 from toolwire.wire.prompt_styles import DEFAULT_STYLE, PROMPT_STYLES
@@ -176,6 +178,8 @@ def _choices(options: EvalOptions) -> list[ModelChoice]:
         formats.append("" if name in ("", NATIVE) else get_format(name).name)
     for name in options.prompt or ():
         open_style(name)
+    if options.api:
+        get_api(options.api)
     constraints = ["" if name == "none" else name for name in options.constrain or ("none",)]
     return [
         ModelChoice(
@@ -264,11 +268,10 @@ def _prepare(choices: Sequence[ModelChoice]) -> None:
         CliError: there is no such model.
     """
     from toolwire.agent.model_pool import local_name
-    from toolwire.models.local.model_files import locate, unknown_model
+    from toolwire.models.local.model_files import locate
 
     for name in dict.fromkeys(local_name(choice.profile) for choice in choices if choice.is_local):
-        if problem := unknown_model(name):
-            raise CliError(f"{problem}; a model behind an API needs its provider, as in openai:gpt-5-mini")
+        check_local_model(name)
         locate(name, say=say)
 
 

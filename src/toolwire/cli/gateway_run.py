@@ -18,7 +18,8 @@ from toolwire.cli.console import say
 from toolwire.cli.open_agent import load_local
 from toolwire.cli.serve_command import BackendOptions
 from toolwire.config.gateway_tables import STORE, GatewayModelTable, GatewayTable
-from toolwire.config.tables import LOCAL, Configuration, ModelProfile, Tools, load_configuration
+from toolwire.config.option_profiles import option_profile
+from toolwire.config.tables import LOCAL, Configuration, load_configuration
 from toolwire.errors import ConfigurationError
 from toolwire.gateway.aiohttp_transport import AiohttpTransport
 from toolwire.gateway.gateway_tools import GatewayTools
@@ -77,12 +78,12 @@ def serve_backend(options: BackendOptions, address: ListenAddress, inspect: bool
     """Serve one backend, or without options a model on this machine; see `serve_file` for the errors."""
     is_remote = bool(options.backend or options.api)
     name = options.model or (ANY_MODEL if is_remote else DEFAULT_MODEL)
-    profile = ModelProfile(
+    profile = option_profile(
         provider=options.api or ("openai_compatible" if options.backend else LOCAL),
         model=name,
         url=options.backend,
         key_env=options.key_env,
-        tools=Tools(definition_format=options.text_format or None),
+        tools={"definition_format": options.text_format or None},
     )
     # Clients ask for several models, and all of them are this one.
     models = {name: GatewayModelTable(profile=_PROFILE) for name in dict.fromkeys((name, ANY_MODEL))}

@@ -22,6 +22,7 @@ from toolwire.cli.mcp_command import confirm_at_terminal, silence_sdk_loggers
 from toolwire.cli.small_model_prompts import GO_ON, RESULT_CHARACTERS, TRY_AGAIN
 from toolwire.cli.tool_options import file_tools, load_policy
 from toolwire.cli.tools_command import tier_of
+from toolwire.config.option_profiles import option_profile
 from toolwire.config.tables import LOCAL, Configuration, ModelProfile, load_configuration
 from toolwire.errors import ConfigurationError, DefinitionError, MissingExtra, ToolError
 from toolwire.execution.approval_requests import AsyncConfirm
@@ -136,14 +137,14 @@ def _profile_from_options(options: AgentOptions) -> ModelProfile:
     """Return a profile of the model that the options name."""
     constrain = options.constraint_mode
     if options.remote:
-        return ModelProfile(
+        return option_profile(
             provider=options.api or "",
             model=options.model or "",
             url=options.base_url or "",
             key_env=options.key_env,
             constrain=constrain,
         )
-    return ModelProfile(provider=LOCAL, model=options.model or DEFAULT_MODEL, constrain=constrain)
+    return option_profile(provider=LOCAL, model=options.model or DEFAULT_MODEL, constrain=constrain)
 
 
 def _from_file(

@@ -45,6 +45,7 @@ MAX_OPENERS = 20
 
 NO_CALL = "no tool call"
 NO_CALL_UNKNOWN = f"{NO_CALL} (calls without markers, such as bare JSON, are parsed only with --tools)"
+NO_CALL_EMPTY = f"{NO_CALL} (calls without markers, such as bare JSON, are parsed only if --tools defines tools)"
 
 
 def parse(
@@ -73,7 +74,9 @@ def parse(
     if not tool_list and format.lower() not in (AUTO, "plain") and not toolwire.get_format(format).markers:
         todo = "add --tools" if tools is None else f"{display_name(tools)} defines no tools"
         say(f"toolwire: {format} has no markers of its own, so only calls to known tools are parsed: {todo}")
-    no_call = NO_CALL if tool_list or format.lower() != AUTO else NO_CALL_UNKNOWN
+    no_call = NO_CALL
+    if not tool_list and format.lower() == AUTO:
+        no_call = NO_CALL_UNKNOWN if tools is None else NO_CALL_EMPTY
     parser = toolwire.StreamParser(format=format, tools=tool_list, reasoning_started=reasoning_started, primed=primed)
     pieces = read_pieces(file)
     if explain:

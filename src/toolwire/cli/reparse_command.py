@@ -98,8 +98,15 @@ def reparse(
         with _progress_bar(sources) as advance, _workers(options, reading) as workers:
             reparse_files(sources, workers, progress, observe=advance)
         summary = progress.summary()
+        earlier = progress.earlier_sources(sources)
         _write_different(progress, options.out / _DIFFERENT)
         broken = [f"{source}, row {row}: {reason}" for source, row, reason in progress.broken()]
+    if earlier:
+        say(
+            f"toolwire: the figures include {counted(len(earlier), 'file')} of earlier commands, such as {earlier[0]}; "
+            "--out DIR names another directory, whose figures leave them out",
+            "yellow",
+        )
     if options.json:
         emit({**summary, "broken": broken[: 10 * _SHOWN]})
     else:

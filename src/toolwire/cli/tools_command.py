@@ -40,7 +40,8 @@ curl -s https://example.org/tools.json | toolwire tools check -
 Exit status 1: a definition cannot be used."""
 
 
-NO_TOOLS = "no tools: --root DIR adds the built-in tools, --tools FILE the tools in a Python or JSON file"
+ADD_TOOLS = "--root DIR adds the built-in tools, --tools FILE the tools in a Python or JSON file"
+NO_TOOLS = f"no tools: {ADD_TOOLS}"
 
 
 @app.command("list", epilog=LIST_EXAMPLES)
@@ -59,7 +60,8 @@ def list_tools(
             emit(_definition_json(definition))
         return
     if not definitions:
-        say(f"a session of tier {tier.upper()} may call none of the tools" if root or tools else NO_TOOLS)
+        has_tools = len(registry) > 0
+        say(f"a session of tier {tier.upper()} may call none of the tools" if has_tools else NO_TOOLS)
     screen = console()
     for definition in definitions:
         print_definition(screen, definition, definition.tier.name)

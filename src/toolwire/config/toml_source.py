@@ -46,7 +46,7 @@ def read_toml(path: str | PathLike[str], text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
+        raise ConfigurationError(f"{path} is not TOML: {error}") from error
 
 
 def refused(

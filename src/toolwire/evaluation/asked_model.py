@@ -11,6 +11,7 @@ from typing import Any, Final, Literal
 
 from toolwire.agent.model_pool import Models, local_name
 from toolwire.agent.prices import PublishedPrices, published_prices
+from toolwire.config.option_profiles import option_profile
 from toolwire.config.tables import LOCAL, ModelProfile
 from toolwire.errors import ConfigurationError, MissingExtra, ProviderError
 from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer, question_key
@@ -56,13 +57,13 @@ class ModelChoice:
         """The model as a profile of a configuration file."""
         constrain = self.constrain or None
         if self.url or self.api:
-            return ModelProfile(
+            return option_profile(
                 provider=self.api, model=self.model, url=self.url, key_env=self.key_env, constrain=constrain
             )
         provider, colon, name = self.model.partition(":")
         if colon and name and find_api(provider) is not None:
-            return ModelProfile(provider=provider, model=name, constrain=constrain)
-        return ModelProfile(provider=LOCAL, model=self.model, constrain=constrain)
+            return option_profile(provider=provider, model=name, constrain=constrain)
+        return option_profile(provider=LOCAL, model=self.model, constrain=constrain)
 
     @property
     def recorded_name(self) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -223,8 +225,20 @@ def _finished(log: EvalLog) -> Path:
     if log.status == "cancelled":
         raise KeyboardInterrupt
     if log.status != "success":
-        raise ConfigurationError(log.error.message if log.error is not None else f"the evaluation is {log.status}")
+        raise ConfigurationError(
+            _words_of(log.error.message) if log.error is not None else f"the evaluation is {log.status}"
+        )
     return Path(log.location)
+
+
+def _words_of(message: str) -> str:
+    """Return the words of an exception, of which a log of Inspect has the repr: `ConfigurationError('no key')`."""
+    match = re.fullmatch(r"\w+\((.*)\)", message, re.DOTALL)
+    try:
+        words = ast.literal_eval(match[1]) if match else message
+    except (ValueError, SyntaxError):
+        return message
+    return words if isinstance(words, str) else message
 
 
 def read_logs(paths: Iterable[Path]) -> list[AskedQuestion]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -146,6 +146,12 @@ class ProgressFile:
             "repairs": tallies["repair"],
             "samples": samples,
         }
+
+    def earlier_sources(self, sources: Iterable[Path]) -> list[str]:
+        """Return the files whose rows an earlier command has counted, and which are not among these."""
+        named = {str(source) for source in sources}
+        read = self._connection.execute("SELECT name FROM sources WHERE rows > 0 ORDER BY name")
+        return [name for (name,) in read if name not in named]
 
     def different(self) -> Iterator[dict[str, Any]]:
         """Yield the rows with other calls than before."""

@@ -7,6 +7,7 @@ name the server as its host, and must not come from another origin.
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import socket
 from collections.abc import Collection, Iterable
@@ -47,7 +48,12 @@ def listen(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
         return listener
     except (OSError, ValueError) as error:  # a ValueError where the system cannot share ports
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise ConfigurationError(f"cannot listen on {host} port {port}: {reason}") from error
+        advice = "; choose another port, or 0 for any that is free" if _is_taken(error) else ""
+        raise ConfigurationError(f"cannot listen on {host} port {port}: {reason}{advice}") from error
+
+
+def _is_taken(error: Exception) -> bool:
+    return isinstance(error, OSError) and error.errno == errno.EADDRINUSE
 
 
 def url_of(host: str, port: int) -> str:

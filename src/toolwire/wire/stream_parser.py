@@ -111,7 +111,7 @@ class StreamParser:
         **rare: Unpack[RareOptions],
     ) -> None:
         if rare:
-            check_options("StreamParser", rare, TextOptions.__annotations__)
+            check_options("StreamParser", rare, ("format", *TextOptions.__annotations__))
         repair, tool_choice, results = rare.get("repair", "safe"), rare.get("tool_choice", "auto"), rare.get("results")
         if not isinstance(id_seed, str):
             raise wrong_type("id_seed", id_seed, "text")

@@ -536,6 +536,17 @@ def test_unknown_agent_is_refused(name: str, said: str, tmp_path: Path) -> None:
         asyncio.run(main())
 
 
+def test_file_without_agents_says_what_to_add(tmp_path: Path) -> None:
+    path = write(tmp_path, "")
+
+    async def main() -> None:
+        async with load_agent(path):
+            pass
+
+    with pytest.raises(ConfigurationError, match=r"there is no agent: add a table agents\.NAME"):
+        asyncio.run(main())
+
+
 def test_agent_can_be_made_from_values() -> None:
     @toolwire.tool(tier=Tier.RUN)
     def wipe() -> str:

@@ -70,7 +70,9 @@ def test_a_socket_listens_and_sends_small_writes_at_once() -> None:
         assert (listener.family, host) == (socket.AF_INET, "127.0.0.1")
         with closing(socket.create_connection((host, port), 5)), closing(listener.accept()[0]) as connection:
             assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-        with pytest.raises(ConfigurationError, match=rf"cannot listen on 127\.0\.0\.1 port {port}: .*in use"):
+        with pytest.raises(
+            ConfigurationError, match=rf"cannot listen on 127\.0\.0\.1 port {port}: .*in use.*; choose another port"
+        ):
             listen(host, port)
         with pytest.raises(ConfigurationError, match="in use"):
             listen(host, port, reuse_port=hasattr(socket, "SO_REUSEPORT"))
