@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from toolwire.messages import FilePart, ImagePart, OpaquePart
@@ -128,32 +128,54 @@ def as_base64(value: Any) -> Any:
     return base64.b64encode(value).decode("ascii") if isinstance(value, bytes | bytearray) else value
 
 
-def _documents(content: Any) -> Iterator[Json]:
-    """Yield the documents of a message, or of a result, which may be the provider's own and of any shape."""
-    for block in content if isinstance(content, list) else ():
+def with_names(messages: list[Json], api: str, notes: Notes) -> list[Json]:
+    """Make the names of the documents unique, and give messages that have documents the text they must have.
+
+    A block may be a part of the caller's conversation, so that a renamed one is a copy.
+    """
+    names: set[str] = set()
+
+    def renamed(block: Any) -> Any:
         match block:
-            case {"document": {"name": str()} as document}:
-                yield document
+            case {"document": {"name": str(name)} as document}:
+                if (unique := _unique(name, names)) != name:
+                    notes.changed(f"document {name}", f"another one has this name: it becomes {unique}")
+                    return {**block, "document": {**document, "name": unique}}
             case _:
                 pass
+        return block
 
+    def with_renamed(block: Json) -> Json:
+        match block:
+            case {"toolResult": {"content": list(content)} as result}:
+                return {**block, "toolResult": {**result, "content": list(map(renamed, content))}}
+            case _:
+                return block
 
-def with_names(messages: list[Json], api: str, notes: Notes) -> list[Json]:
-    """Make the names of the documents unique, and give messages that have documents the text they must have."""
-    names: set[str] = set()
     # The service refuses two documents of one name in a request, wherever in the conversation they are.
     for message in messages:
-        documents = list(_documents(message["content"]))
-        results = (block["toolResult"] for block in message["content"] if isinstance(block.get("toolResult"), dict))
-        for document in (*documents, *(inner for result in results for inner in _documents(result.get("content")))):
-            name, count = document["name"], 1
-            while document["name"].casefold() in names:
-                count += 1
-                document["name"] = f"{name[: MAX_NAME - 5]} ({count})"
-            if count > 1:
-                notes.changed(f"document {name}", f"another one has this name: it becomes {document['name']}")
-            names.add(document["name"].casefold())
-        if documents and not any("text" in block for block in message["content"]):
+        content = list(map(renamed, message["content"]))
+        message["content"] = content = list(map(with_renamed, content))
+        documents = [block["document"] for block in content if _has_name(block)]
+        if documents and not any("text" in block for block in content):
             notes.added(f"document {documents[0]['name']}", f"{api} requires text beside a document")
-            message["content"].append({"text": f"Document: {documents[0]['name']}"})
+            content.append({"text": f"Document: {documents[0]['name']}"})
     return messages
+
+
+def _has_name(block: Json) -> bool:
+    match block:
+        case {"document": {"name": str()}}:
+            return True
+        case _:
+            return False
+
+
+def _unique(name: str, names: set[str]) -> str:
+    """Return a name that is not one of these, and add it to them; case does not count."""
+    unique, count = name, 1
+    while unique.casefold() in names:
+        count += 1
+        unique = f"{name[: MAX_NAME - 5]} ({count})"
+    names.add(unique.casefold())
+    return unique

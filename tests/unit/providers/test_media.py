@@ -1,6 +1,7 @@
 """Images, documents, recordings and videos in every API: written and read, or in words where there is no place."""
 
 import base64
+import copy
 import json
 from typing import Any
 
@@ -295,6 +296,18 @@ def test_bedrock_gets_names_that_it_accepts_once_each_and_text_beside_them() -> 
     alone = get_api("bedrock_converse").encode_request([Message("user", [page])], notes=notes)["messages"]
     assert alone[0]["content"][1] == {"text": "Document: Q3 report v2 pdf"}
     assert notes[-1].kind == "added"
+
+
+@pytest.mark.parametrize("inside", [False, True], ids=["block", "result"])
+def test_a_name_is_made_unique_in_the_request_and_not_in_the_conversation(inside: bool) -> None:
+    document = {"document": {"format": "pdf", "name": "t", "source": {"bytes": PAGES}, "unknown": {"a": 1}}}
+    block = {"toolResult": {"toolUseId": "call12345", "content": [document]}} if inside else document
+    own = [Message("user", ["x", OpaquePart(copy.deepcopy(block), "bedrock_converse")]) for _ in range(2)]
+    before = copy.deepcopy(own)
+    written = [get_api("bedrock_converse").encode_request(own, model="m")["messages"] for _ in range(2)]
+    assert "'name': 't (2)'" in str(written[0])
+    assert written[0] == written[1]
+    assert own == before
 
 
 def test_bedrock_takes_addresses_in_its_own_store() -> None:
