@@ -274,6 +274,16 @@ def test_bad_usage_and_missing_files(tmp_path: Path) -> None:
     assert "max-rounds" in fails(2, "ask", "x", "--max-rounds", "0")
 
 
+@pytest.mark.parametrize("number", ["NaN", "1e999"])
+def test_a_number_that_is_not_json_is_never_written_again(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "request.json"
+    path.write_text('{"messages": [{"role": "user", "content": "x"}], "temperature": ' + number + "}")
+    for kind in ((), ("--kind", "request")):
+        assert f"request.json is not JSON: {number} is" in fails(
+            2, "convert", "--from", "openai", "--to", "anthropic", *kind, str(path)
+        )
+
+
 def test_json_that_python_does_not_read_is_one_line(tmp_path: Path) -> None:
     path = tmp_path / "long.json"
     path.write_text('{"name": "x", "arguments": {"a": ' + "1" * 5000 + '}, "tool_name": "x", "result": 1}')

@@ -16,6 +16,7 @@ from toolwire.cli.console import CliError, say, write_raw
 from toolwire.cli.input_files import PIECE, display_name, loads, read_bytes
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.request import Notes
+from toolwire.text.json_text import NumberError, standard_json
 
 EXAMPLES = """Examples:
 
@@ -118,7 +119,9 @@ def _json_object(data: bytes, name: str, kind: Kind | None) -> dict[str, Any] | 
         return None
     if kind is None:
         try:
-            value = json.loads(data)
+            value = standard_json(data)
+        except NumberError as error:
+            raise CliError(f"{name} is not JSON: {error}") from error
         except (ValueError, RecursionError):
             return None
         return value if isinstance(value, dict) else None

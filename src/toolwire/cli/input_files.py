@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from toolwire.cli.console import CliError, say
 from toolwire.errors import DefinitionError
-from toolwire.text.json_text import DuplicateKeyError, unique_members
+from toolwire.text.json_text import DuplicateKeyError, NumberError, finite_number, refuse_constant, unique_members
 from toolwire.text.limits import MAX_DIGITS
 from toolwire.tools import ToolDefinition, definitions
 
@@ -103,11 +103,16 @@ def loads(text: str, what: str) -> Any:
             calls the text `what`.
     """
     try:
-        return json.loads(text, object_pairs_hook=unique_members)
+        # Python's own decoder takes NaN, which no other program reads if it is written again.
+        return json.loads(
+            text, object_pairs_hook=unique_members, parse_constant=refuse_constant, parse_float=finite_number
+        )
     except DuplicateKeyError as error:
         raise CliError(f"{what} has the key {error.key!r} twice in one object; remove one") from error
     except json.JSONDecodeError as error:
         raise CliError(f"{what} is not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
+    except NumberError as error:
+        raise CliError(f"{what} is not JSON: {error}") from error
     except ValueError as error:
         raise CliError(f"{what} has a number with too many digits; the limit is {MAX_DIGITS}") from error
     except RecursionError as error:

@@ -21,6 +21,7 @@ from toolwire.cli.console import event_dict, plain
 from toolwire.errors import ToolwireError
 from toolwire.events import ProblemFound
 from toolwire.messages import ParsedResponse, ToolCall, ToolResult
+from toolwire.text.json_text import standard_json
 
 VERSION = 1
 """Version of the protocol; a change that breaks clients raises it."""
@@ -138,7 +139,7 @@ def _package_version() -> str:
 
 def _object(line: str | bytes) -> dict[str, Any]:
     try:
-        request = json.loads(line)
+        request = standard_json(line)
     except (ValueError, RecursionError) as error:
         raise RequestError(f"a request is one line of JSON: {error}") from None
     if not isinstance(request, dict):

@@ -5,14 +5,13 @@ The bodies of a broken or hostile server end here: they do not fill the memory o
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from toolwire.errors import ProviderError
-from toolwire.text.json_text import is_nested_too_deeply
+from toolwire.text.json_text import is_nested_too_deeply, standard_json
 from toolwire.text.redaction import encoded_spellings
 
 MAX_BODY = 64 << 20
@@ -135,7 +134,7 @@ async def beginning(pieces: AsyncIterator[bytes], limit: int) -> bytes:
 def json_of(body: bytes) -> Any:
     """Return the JSON value of a body; None if it is not JSON, or is nested too deeply to be read."""
     try:
-        value = json.loads(body)
+        value = standard_json(body)
     except (ValueError, RecursionError):
         return None
     return None if is_nested_too_deeply(value, body) else value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import zlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from toolwire._surface import needs_extra
 from toolwire.gateway.failures import UNKNOWN_ENCODING, GatewayFailure
 from toolwire.providers.failure_kinds import BODY_TOO_LARGE, INVALID
-from toolwire.text.json_text import finite_number, is_nested_too_deeply, refuse_constant
+from toolwire.text.json_text import is_nested_too_deeply, standard_json
 
 Receive = Callable[[], Awaitable[Any]]
 
@@ -51,8 +50,7 @@ def object_of(body: bytes) -> dict[str, Any]:
     if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise GatewayFailure(BODY_TOO_LARGE, f"the body has more than {MAX_VALUES:,} values")
     try:
-        # No backend takes NaN and infinities, and bodies that are passed on are not encoded again.
-        value = json.loads(body, parse_constant=refuse_constant, parse_float=finite_number)
+        value = standard_json(body)
     except (ValueError, RecursionError) as error:
         raise GatewayFailure(INVALID, f"the body is not JSON: {error}"[:300]) from error
     if is_nested_too_deeply(value, body):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from http import HTTPStatus
 from typing import Any
@@ -12,7 +11,7 @@ import httpx
 
 from toolwire.errors import ToolError
 from toolwire.runtime.attachments import media_part
-from toolwire.text.json_text import refuse_constant, within_limits
+from toolwire.text.json_text import standard_json, within_limits
 from toolwire.text.truncate import truncate
 
 MAX_ERROR = 800
@@ -77,7 +76,7 @@ def _decoded(body: bytes, response: httpx.Response) -> str:
 def _json(text: str) -> Any:
     """Return a JSON value; or the text, if it is not one that a result may be."""
     try:
-        value = json.loads(text, parse_constant=refuse_constant)
+        value = standard_json(text)
         return value if within_limits(value) else text
     except (ValueError, RecursionError):
         return text

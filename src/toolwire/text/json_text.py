@@ -44,6 +44,10 @@ class DuplicateKeyError(ValueError):
         self.key = key
 
 
+class NumberError(ValueError):
+    """A number is not JSON, or is out of range."""
+
+
 def json_text(value: Any) -> str:
     """Return a value as JSON is written in prompts and calls: no ASCII escapes, `, ` and `: ` between."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -92,16 +96,31 @@ def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def refuse_constant(name: str) -> NoReturn:
-    """Raise ValueError for NaN and the infinities; a `parse_constant` for decoders."""
-    raise ValueError(f"{name} is not JSON")
+    """Raise NumberError for NaN and the infinities; a `parse_constant` for decoders."""
+    raise NumberError(f"{name} is not a number of JSON")
 
 
 def finite_number(text: str) -> float:
-    """Return a number with a fraction or an exponent; raise ValueError where it is too large: a `parse_float`."""
+    """Return a number; a `parse_float` for decoders.
+
+    Raises:
+        NumberError: it is out of range, so that it would be written as an infinity.
+    """
     value = float(text)
     if math.isinf(value):
-        raise ValueError("a number out of range")
+        raise NumberError(f"{text[:20]} is out of range")
     return value
+
+
+def standard_json(text: str | bytes) -> Any:
+    """Decode JSON that may be written again for another program: Python's own decoder takes more than the standard.
+
+    Raises:
+        NumberError: it contains NaN, an infinity, or a number out of range.
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    return json.loads(text, parse_constant=refuse_constant, parse_float=finite_number)
 
 
 _scan_once: Callable[[str, int], tuple[Any, int]] = vars(

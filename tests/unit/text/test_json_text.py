@@ -9,11 +9,13 @@ import pytest
 from toolwire.text.json_text import (
     DuplicateKeyError,
     JsonError,
+    NumberError,
     decode,
     equal_json,
     json_excerpt,
     json_text,
     refuse_constant,
+    standard_json,
     unique_members,
 )
 
@@ -40,8 +42,11 @@ def test_a_duplicate_key_is_named() -> None:
 
 
 def test_constants_and_lone_surrogates_are_refused() -> None:
-    with pytest.raises(ValueError, match="NaN is not JSON"):
+    with pytest.raises(NumberError, match="NaN is not a number of JSON"):
         json.loads("[NaN]", parse_constant=refuse_constant)
+    with pytest.raises(NumberError, match="-1e400 is out of range"):
+        standard_json(b'{"a": -1e400}')
+    assert standard_json(b"[1e-400, 1.5, 2]") == [0.0, 1.5, 2]
     with pytest.raises(JsonError, match="surrogate"):
         decode('"\ud83d"')
 
