@@ -131,6 +131,15 @@ def test_parse_warns_that_a_format_without_markers_needs_tools(tools: str) -> No
     assert 'get_weather {"city": "Paris"}' in done.stdout
 
 
+def test_parse_reads_calls_amid_prose_if_asked_to(tools: str) -> None:
+    prose = "I look it up: " + HERMES.splitlines()[2] + " and answer then."
+    assert "--explain says why" in toolwire_cli("parse", "--tools", tools, stdin="Hello.").stderr
+    assert 'fallback="embedded"' in toolwire_cli("parse", "--explain", "--tools", tools, stdin=prose).stdout
+    read = toolwire_cli("parse", "--fallback", "embedded", "--tools", tools, stdin=prose)
+    assert 'call        get_weather {"city": "Paris"}' in read.stdout
+    assert "did you mean embedded?" in fails(2, "parse", "--fallback", "embeded", "--tools", tools, stdin=prose)
+
+
 def test_an_empty_list_of_tools_is_not_taken_for_none(tmp_path: Path) -> None:
     (tmp_path / "tools.json").write_text("[]")
     done = toolwire_cli("parse", "--tools", str(tmp_path / "tools.json"), stdin="Hello")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
 import toolwire
 from toolwire.cli.console import call_line, console, emit, event_dict, labelled, plain, say
+from toolwire.cli.fallback_option import Fallback, fallback_level
 from toolwire.cli.input_files import check_one_stdin, display_name, read_pieces, read_tools
+from toolwire.cli.option_groups import takes_options
 from toolwire.events import (
     ArgumentsDelta,
     CallEnd,
@@ -35,6 +38,8 @@ toolwire parse --json answer.txt | jq .tool_calls
 
 toolwire parse --explain --tools tools.json answer.txt
 
+toolwire parse --fallback embedded --tools tools.json answer.txt
+
 --tools takes one definition, a list, or an object with the key `tools`. A definition is
 `{"name", "description", "parameters"}`, or has the shape of OpenAI, Anthropic or MCP.
 
@@ -48,17 +53,26 @@ NO_CALL_UNKNOWN = f"{NO_CALL} (calls without markers, such as bare JSON, are par
 NO_CALL_EMPTY = f"{NO_CALL} (calls without markers, such as bare JSON, are parsed only if --tools defines tools)"
 
 
-def parse(
-    file: Annotated[
-        str | None, typer.Argument(help="The file with the model's text; standard input if absent or -.")
-    ] = None,
-    format: Annotated[str, typer.Option("--format", "-f", help="Wire format; `toolwire formats` lists them.")] = "auto",
-    tools: Annotated[str | None, typer.Option(help="A JSON file with the definitions of the tools.")] = None,
+@dataclass(frozen=True, slots=True)
+class ReadingOptions:
+    """The options that say how `parse` reads a text; see `takes_options`."""
+
+    format: Annotated[str, typer.Option("--format", "-f", help="Wire format; `toolwire formats` lists them.")] = "auto"
+    tools: Annotated[str | None, typer.Option(help="A JSON file with the definitions of the tools.")] = None
     reasoning_started: Annotated[
         bool, typer.Option("--reasoning-started", help="Parse the text as if the prompt had opened a reasoning block.")
-    ] = False,
+    ] = False
+    fallback: Fallback = ""
     primed: Annotated[
         str | None, typer.Option(help="The end of the prompt; by default, the end of the format's own template.")
+    ] = None
+
+
+@takes_options(ReadingOptions)
+def parse(
+    options: ReadingOptions,
+    file: Annotated[
+        str | None, typer.Argument(help="The file with the model's text; standard input if absent or -.")
     ] = None,
     stream: Annotated[bool, typer.Option("--stream", help="Show each event as soon as it is certain.")] = False,
     explain: Annotated[
@@ -69,15 +83,23 @@ def parse(
     ] = False,
 ) -> None:
     """Read the tool calls in a model's text."""
+    format, tools = options.format, options.tools
     check_one_stdin(file, tools)
+    level = fallback_level(options.fallback)
     tool_list = read_tools(tools)
     if not tool_list and format.lower() not in (AUTO, "plain") and not toolwire.get_format(format).markers:
         todo = "add --tools" if tools is None else f"{display_name(tools)} defines no tools"
         say(f"toolwire: {format} has no markers of its own, so only calls to known tools are parsed: {todo}")
-    no_call = NO_CALL
+    no_call = NO_CALL if explain else f"{NO_CALL} (--explain says why)"
     if not tool_list and format.lower() == AUTO:
         no_call = NO_CALL_UNKNOWN if tools is None else NO_CALL_EMPTY
-    parser = toolwire.StreamParser(format=format, tools=tool_list, reasoning_started=reasoning_started, primed=primed)
+    parser = toolwire.StreamParser(
+        format=format,
+        tools=tool_list,
+        reasoning_started=options.reasoning_started,
+        primed=options.primed,
+        fallback=level,
+    )
     pieces = read_pieces(file)
     if explain:
         text = "".join(pieces)

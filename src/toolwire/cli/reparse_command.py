@@ -9,12 +9,13 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
 from toolwire.cli.console import CliError, console, counted, emit, labelled, print_rows, say, styled
+from toolwire.cli.fallback_option import Fallback, fallback_level
 from toolwire.cli.input_files import read_tools
 from toolwire.cli.option_groups import takes_options
 from toolwire.cli.stats_command import percentage
@@ -47,7 +48,6 @@ Exit status: 0 done, 1 with --check if calls were lost or changed, 2 wrong usage
 
 _DATABASE = "reparse.db"
 _DIFFERENT = "different.jsonl"
-_LEVELS = ("none", "whole_message", "embedded")
 _SHOWN = 3
 """Number of rows of each kind that are shown."""
 _LOSSES = ("lost", "changed")
@@ -63,9 +63,7 @@ class ReparseCommandOptions:
     was: Annotated[
         str, typer.Option(help="Compare with what this format reads, and not with the calls that the rows have.")
     ] = ""
-    fallback: Annotated[
-        str, typer.Option(help="none, whole_message or embedded: which calls without markers are read.")
-    ] = ""
+    fallback: Fallback = ""
     tools: Annotated[
         str | None, typer.Option(help="A JSON file with the definitions of the tools, for rows that have none.")
     ] = None
@@ -124,11 +122,10 @@ def _reading(options: ReparseCommandOptions) -> ReparseOptions:
     Raises:
         CliError, UnknownFormat: a value is unknown.
     """
-    if options.fallback and options.fallback not in _LEVELS:
-        raise CliError(f"--fallback is {', '.join(_LEVELS)}, not {options.fallback!r:.60}")
+    fallback = fallback_level(options.fallback)
     names = [name if name in ("", AUTO) else get_format(name).name for name in (options.format, options.was)]
     tools = tuple(definitions(read_tools(options.tools)).values())
-    return ReparseOptions(names[0], names[1], cast(Any, options.fallback or None), tools)
+    return ReparseOptions(names[0], names[1], fallback, tools)
 
 
 def _workers(options: ReparseCommandOptions, reading: ReparseOptions) -> AbstractContextManager[BatchWorkers]:
