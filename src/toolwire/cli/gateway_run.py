@@ -30,12 +30,14 @@ from toolwire.gateway.serving import ServerOptions, new_event_loop, opened_spans
 from toolwire.gateway.state_store import IN_MEMORY, opened_store
 from toolwire.gateway.tool_opening import opened_tools
 from toolwire.inspector.inspector import InspectorOptions
-from toolwire.runtime.local_http import is_loopback
+from toolwire.runtime.local_http import allow_open_files, is_loopback
 
 KEYS = "TOOLWIRE_GATEWAY_KEYS"
 """The environment variable with the keys that clients may send, separated by commas."""
 INSPECTOR_KEY = "TOOLWIRE_INSPECTOR_KEY"
 """The environment variable with the key of the inspector; a random one without it, on a loopback address."""
+OPEN_FILES = 16_384
+"""Number of files that the process may open: each of 4,000 connections needs one, and its backend another."""
 _PROFILE = "model"
 
 
@@ -98,6 +100,7 @@ def store_url(table: GatewayTable) -> str:
 def _run(
     configuration: Configuration, address: ListenAddress, inspect: bool | None, file: WatchedFile | None = None
 ) -> None:
+    allow_open_files(OPEN_FILES)
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         ended_by = runner.run(_serve(address.put_into(configuration), address, inspect, file))
     if ended_by is not None:  # who started this process sees what ended it

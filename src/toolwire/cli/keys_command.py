@@ -117,7 +117,7 @@ def list_keys(
             styled(key.id, "bold"),
             Text(key.name),
             Text(", ".join(key.models) or "all"),
-            Text(", ".join(f"{amount:g} of {limit}" for limit, amount in counts) or "unlimited"),
+            Text(", ".join(f"{amount:,.12g} of {limit}" for limit, amount in counts) or "unlimited"),
             Text(_state(key)),
         )
         for key, counts in keys

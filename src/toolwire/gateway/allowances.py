@@ -39,7 +39,9 @@ class Allowance:
     def __str__(self) -> str:
         """Return the allowance in words, such as "60 requests a minute"."""
         unit = {"money": "of money"}.get(self.quantity, self.quantity)
-        return f"{self.amount:g} {unit} {f'a {self.period}' if self.period else 'altogether'}".replace("a h", "an h")
+        return f"{self.amount:,.12g} {unit} {f'a {self.period}' if self.period else 'altogether'}".replace(
+            "a h", "an h"
+        )
 
     @property
     def text(self) -> str:

@@ -10,7 +10,9 @@ import asyncio
 import errno
 import ipaddress
 import socket
+import sys
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from typing import Protocol
 
 from toolwire.errors import ConfigurationError
@@ -54,6 +56,22 @@ def listen(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
 
 def _is_taken(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+
+
+def allow_open_files(number: int) -> None:
+    """Let this process open so many files and connections, as far as the system permits it.
+
+    Many systems begin with 1,024, and let each process raise that itself.
+    """
+    if sys.platform == "win32":
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = number if hard == resource.RLIM_INFINITY else min(number, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):  # some systems have a lower maximum than they report
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def url_of(host: str, port: int) -> str:

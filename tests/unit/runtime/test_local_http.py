@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 from contextlib import closing
 
 import pytest
 
 from toolwire.errors import ConfigurationError
-from toolwire.runtime.local_http import header_value, is_foreign, is_loopback, listen, own_hosts, run_server, url_of
+from toolwire.runtime.local_http import (
+    allow_open_files,
+    header_value,
+    is_foreign,
+    is_loopback,
+    listen,
+    own_hosts,
+    run_server,
+    url_of,
+)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
@@ -146,3 +156,18 @@ def test_a_server_ends_by_itself() -> None:
     with closing(socket.socket()) as listener:
         asyncio.run(asyncio.wait_for(run_server(server, listener), 5))
     assert server.closed
+
+
+@pytest.mark.parametrize(
+    ("soft", "wanted", "expected"),
+    [(512, 600, 600), (700, 600, 700), (512, 1 << 40, None)],
+    ids=["more", "enough", "all"],
+)
+def test_a_process_may_open_as_many_files_as_the_system_permits(soft: int, wanted: int, expected: int | None) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, before[1]))
+        allow_open_files(wanted)
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (before[1] if expected is None else expected, before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
