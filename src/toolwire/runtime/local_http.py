@@ -59,7 +59,7 @@ def _is_taken(error: Exception) -> bool:
 
 
 def allow_open_files(number: int) -> None:
-    """Let this process open so many files and connections, as far as the system permits it.
+    """Let this process open a number of files and connections, as far as the system permits it.
 
     Many systems begin with 1,024, and let each process raise that itself.
     """
@@ -68,10 +68,10 @@ def allow_open_files(number: int) -> None:
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = number if hard == resource.RLIM_INFINITY else min(number, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+    limit = number if hard == resource.RLIM_INFINITY else min(number, hard)
+    if soft != resource.RLIM_INFINITY and soft < limit:
         with suppress(ValueError, OSError):  # some systems have a lower maximum than they report
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
 
 
 def url_of(host: str, port: int) -> str:

@@ -234,7 +234,8 @@ class App extends Component {
     const rows = this.shown();
     const names = { live: "live", file: about.source, connecting: "connecting", offline: "not connected: trying again" };
     const ready = view && view.row.id === selected;
-    const empty = this.rows.size ? "No request matches." : "No request has come so far. Requests appear here as they arrive.";
+    const start = about.source ? "The file contains no request." : `No request has arrived. Point a client to ${location.origin}, or to ${location.origin}/v1 for OpenAI's SDKs.`;
+    const empty = this.rows.size ? "No request matches." : start;
     return html`
       <div class=${`app${open ? " open" : ""}`}>
         <header class="top">
