@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import NoneType
 from typing import Any, Protocol
-from unicodedata import category, normalize
+from unicodedata import category
 from urllib.parse import unquote
 
 from toolwire._surface import check_items, check_type
+from toolwire.text.unicode_forms import normalize
 
 _EXPANDED = re.compile(r"^\s*~|\$[A-Za-z_{]")
 """The beginning of a home directory, and variables, which some tools expand."""

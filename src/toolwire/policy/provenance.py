@@ -18,6 +18,7 @@ from decimal import Decimal
 from typing import Any
 
 from toolwire.policy.intent_words import QUESTIONS, REFUSALS, WITHDRAWALS, is_negation
+from toolwire.text.unicode_forms import normalize
 
 MAX_VALUE = 2_000
 """Maximum length of a value that can be vouched for, in characters."""
@@ -67,7 +68,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _heard(sentence: str) -> list[str]:
-    plain = unicodedata.normalize("NFKC", sentence.translate(_APOSTROPHES)).casefold()
+    plain = normalize("NFKC", sentence.translate(_APOSTROPHES)).casefold()
     # Without invisible characters, or one inside "not" would hide the negation.
     return _WORD.findall("".join(c for c in plain if c.isascii() or unicodedata.category(c) != "Cf"))
 

@@ -9,7 +9,6 @@ A call may also begin in one result and end in the next.
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,22 +19,25 @@ from typing import Any
 from toolwire._surface import check_items, wrong_type
 from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event, ProblemFound
 from toolwire.messages import Problem, ProblemKind, ToolCall
+from toolwire.text.entities import resolve_entities
 from toolwire.text.escape import is_invisible
 from toolwire.text.lookalikes import BESIDE_ASCII, SIGNS
+from toolwire.text.unicode_forms import normalize
 
 _ECHOED: ProblemKind = "echoed_result"
-_CODE_POINTS = re.compile(r"(?:\\+u[0-9a-fA-F]{4})+")
-_LATIN_1 = re.compile(r"\\+x([0-9a-fA-F]{2})")
+# Backslashes and blanks are looked at once: a run of them that leads nowhere is not searched again from its middle.
+_CODE_POINTS = re.compile(r"(?:(?<!\\)\\++u[0-9a-fA-F]{4})+")
+_LATIN_1 = re.compile(r"(?<!\\)\\++x([0-9a-fA-F]{2})")
 _ESCAPE = re.compile(r"\\+[nrtbf]?")
 _TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-_ESCAPED_SPACE = re.compile(r"\\+[nrt]")
+_ESCAPED_SPACE = re.compile(r"(?<!\\)\\++[nrt]")
 _LINE_PREFIX = re.compile(
     r"^[ \t]*+(?:"
     r"(?:\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T ])?[0-9]{2}:[0-9]{2}:[0-9]{2}[0-9.,:+Z]*\]?(?:[ \t]+\[?[A-Z]{4,8}\]?:?)?[ \t]"
     r"|(?:[^\s:]{1,200}[:-])?[0-9]{1,9}(?:[:|)\t\u2192-]| {1,2})"  # its number: 7:, path:7:, path-7-, 7|, 7 and a tab
     r"|(?:[>#+*;%|-]|//|--)"  # a quotation, a comment, an added line, an item, a cell
     r"|\[[0-9]{1,9}\]"
-    r")[ \t]*+|[ \t]*+\|[ \t]*+$",
+    r")[ \t]*+|(?:(?<![ \t])[ \t]++)?\|[ \t]*+$",
     re.MULTILINE,
 )
 """The text before each line of a listing, a log, a quotation, a comment or a change, and the end of a table's row."""
@@ -269,9 +271,9 @@ def _folded(text: str) -> str:
     for _ in range(_LEVELS):
         before = text
         if not text.isascii():
-            text = unicodedata.normalize("NFKC", text)
+            text = normalize("NFKC", text)
         if "&" in text:
-            text = html.unescape(text)
+            text = resolve_entities(text)
         if "\\" in text:
             text = _CODE_POINTS.sub(_characters, text)
             text = _LATIN_1.sub(lambda escape: chr(int(escape[1], 16)), text)

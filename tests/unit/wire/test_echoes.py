@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -264,6 +265,23 @@ def test_a_call_that_begins_in_one_result_and_ends_in_the_next_is_an_echo(format
     response = read(CALL, results, format=format)
     assert (response.tool_calls, kinds(response)) == ((), ["echoed_result"])
     assert read(CALL, results[::-1], format=format).tool_calls
+
+
+@pytest.mark.parametrize("unit", ["\\", " ", "\t", " |", "\\u00", "\\x", "\x1b[", "&#", "1:", "\u0300\u0316"])
+def test_results_of_one_repeated_sign_take_linear_time(unit: str) -> None:
+    size = 200_000 if len(unit) > 1 else 40_000
+    start = time.process_time()
+    response = toolwire.parse(CALL, tools=[ACT], results=[f"act: {unit * (size // len(unit))}x"])
+    assert response.tool_calls
+    assert time.process_time() - start < 5  # where each sign is compared with all that follow, it takes 10 to 90
+
+
+@pytest.mark.parametrize("place", ["result", "call", "broken call"])
+def test_a_reference_to_a_number_of_thousands_of_digits_is_text(place: str) -> None:
+    reference = f"&#{'1' * 5000};"
+    text = {"result": CALL, "call": CALL.replace("now", reference), "broken call": CALL[:-20].replace("now", reference)}
+    response = read(text[place], [f"act {reference if place == 'result' else ''}"], format="hermes")
+    assert (len(response.tool_calls), len(response.problems)) == ((0, 1) if place == "broken call" else (1, 0))
 
 
 def test_four_prefixes_of_a_line_are_text() -> None:
