@@ -463,7 +463,7 @@ def test_a_wrong_type_is_named_with_its_argument(make: Callable[[], Any], messag
         (
             lambda: McpServer(name="x", comand="y"),
             ValueError,
-            "McpServer: comand: Extra inputs are not permitted; did you mean command?",
+            "McpServer: comand: there is no such key; did you mean command?",
         ),
         (lambda: ToolSettings(tier="big"), ValueError, "ToolSettings: tier: a tier is one of CRAWL, WALK, RUN"),
         (

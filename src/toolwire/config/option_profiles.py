@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from toolwire.config.tables import ModelProfile
+from toolwire.config.toml_source import fault_words
 from toolwire.errors import ConfigurationError
 
 
@@ -23,5 +24,4 @@ def option_profile(**values: Any) -> ModelProfile:
         return ModelProfile.model_validate(values)
     except ValidationError as error:
         # The options have other names than the keys of a file, and the value in the message says which one it is.
-        message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
-        raise ConfigurationError(message) from error
+        raise ConfigurationError(fault_words(error.errors()[0])) from error

@@ -46,7 +46,7 @@ def read_toml(path: str | PathLike[str], text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path} is not TOML: {error}") from error
+        raise ConfigurationError(f"{path}: not TOML: {error}") from error
 
 
 def refused(
@@ -69,9 +69,19 @@ def refused(
     keys = [*above, *(str(key) for key in first["loc"])]
     line = line_of(keys)
     where = f"{path}:{line}" if line else str(path)
-    message = str(first["msg"]).removeprefix("Value error, ")
+    message = fault_words(first)
     hint = did_you_mean(_near(first, model))
     return ConfigurationError(": ".join(filter(None, (where, ".".join(keys), f"{message}{_given(first)}{hint}"))))
+
+
+def fault_words(fault: Any) -> str:
+    """Return what is wrong, of a fault that pydantic found, in the words of someone who writes a file."""
+    match fault["type"]:
+        case "extra_forbidden":
+            return "there is no such key"
+        case "missing":
+            return "this key is missing"
+    return str(fault["msg"]).removeprefix("Value error, ")
 
 
 def _near(error: Any, model: type[BaseModel] | None) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from toolwire.config.toml_source import read_text, read_toml
+from toolwire.config.toml_source import fault_words, read_text, read_toml
 from toolwire.errors import ConfigurationError
 from toolwire.wire.prompt_styles import PromptStyle, get_style
 
@@ -39,5 +39,5 @@ def open_style(name: str) -> PromptStyle:
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        raise ConfigurationError(f"{name}: {place}: {first['msg']}") from error
+        raise ConfigurationError(f"{name}: {place}: {fault_words(first)}") from error
     return PromptStyle(Path(name).stem, **members.model_dump())

@@ -10,6 +10,7 @@ from typing import Final, Self
 
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from toolwire.config.toml_source import fault_words
 from toolwire.errors import ConfigurationError, StateError
 from toolwire.telemetry.coach import Standing, Tally, wilson
 
@@ -156,6 +157,6 @@ def read_report(path: str | os.PathLike[str]) -> StoredReport:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "the file"
         raise ConfigurationError(
-            f"{file} is not a report of this version ({place}: {first['msg']}); "
+            f"{file} is not a report of this version ({place}: {fault_words(first)}); "
             "`toolwire eval --rescore DIRECTORY` writes it anew"
         ) from error

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from toolwire.config.toml_source import fault_words
 from toolwire.errors import ConfigurationError, DefinitionError
 from toolwire.evaluation.call_scoring import AcceptableCall, ExpectedCalls
 from toolwire.messages import Message, TextPart
@@ -218,7 +219,7 @@ def validation_message(error: ValidationError) -> str:
     """Return the first fault that pydantic found as a sentence, with its place."""
     fault = error.errors(include_url=False)[0]
     place = ".".join(map(str, fault["loc"]))
-    message = fault["msg"].removeprefix("Value error, ")
+    message = fault_words(fault)
     return f"{place}: {message}" if place else message
 
 

@@ -481,7 +481,7 @@ BASE = "[profiles.p]\nmodel = 'm'\n"
         (BASE + "[agents.a]\ntier = 'run'\ngate = {}\n", ":3: agents.a: an agent has a tier or a gate, not both"),
         (BASE + "[agents.a]\ngate = {min = 'run', max = 'walk'}\n", "min is run, above max"),
         (BASE + "[agents.a]\nformat = 'hermess'\n", ":4: agents.a.format: unknown wire format 'hermess'"),
-        (BASE + "[agents.a]\ntools = {builtins = ['.']}\n", ":4: agents.a.tools.builtins: Extra inputs"),
+        (BASE + "[agents.a]\ntools = {builtins = ['.']}\n", ":4: agents.a.tools.builtins: there is no such key"),
         (BASE + "[agents.a.tools]\nmcp = ['x']\n", ":4: agents.a.tools.mcp: there is no MCP server 'x'; there is none"),
         (BASE + "[agents.a.budget]\nrounds = 0\n", ":4: agents.a.budget.rounds: Input should be greater than or equal"),
         (BASE + "[agents.a]\nenvelope = 3\n", ":4: agents.a.envelope: Input should be a valid dictionary"),
@@ -508,7 +508,10 @@ BASE = "[profiles.p]\nmodel = 'm'\n"
             BASE + "[agents.a]\ncontext = 1000\n[agents.a.compaction]\nprofile = 'x'\n",
             ":6: agents.a.compaction.profile: there is no profile 'x'; there are p",
         ),
-        (BASE + "[agents.a]\ncontext = 1000\ncompaction = {kep = 3}\n", ":5: agents.a.compaction.kep: Extra inputs"),
+        (
+            BASE + "[agents.a]\ncontext = 1000\ncompaction = {kep = 3}\n",
+            ":5: agents.a.compaction.kep: there is no such key",
+        ),
         (BASE + "[agents.a]\n[teams.t]\ncoordinator = 'a'\nmembers = {b = ''}", "teams.t.members.b.description"),
     ],
 )

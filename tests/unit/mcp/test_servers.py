@@ -59,7 +59,7 @@ def test_servers_are_read_from_toml(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[mcp.servers.a]\ncommand = "x"\nfoo = 1', "servers.toml:3: mcp.servers.a.foo: Extra inputs"),
+        ('[mcp.servers.a]\ncommand = "x"\nfoo = 1', "servers.toml:3: mcp.servers.a.foo: there is no such key"),
         ("[mcp.servers.a]\ncommand = 5", "servers.toml:2: mcp.servers.a.command: Input should be a valid string"),
         ('[mcp.servers.a]\ncommand = "x"\ntier = "FLY"', "servers.toml:3: mcp.servers.a.tier: a tier is one of CRAWL"),
         ('[mcp.servers.a]\ncommand = "x"\ntier = 2', "servers.toml:3: mcp.servers.a.tier: a tier is one of CRAWL"),

@@ -346,7 +346,7 @@ RULE = '[[policy.rules]]\neffect = "allow"\n'
     ("text", "line", "message"),
     [
         ('[policy]\nask_when_untrusted = "high"', 2, "a tier is one of crawl, walk, run, not 'high'"),
-        ("[policy]\nask = true", 2, "Extra inputs are not permitted"),
+        ("[policy]\nask = true", 2, "there is no such key"),
         ('[policy.default]\nrun = "maybe"', 2, "'allow', 'ask' or 'deny' (it is 'maybe')"),
         ('[[policy.rules]]\neffect = "alow"', 2, "'allow', 'ask' or 'deny' (it is 'alow')"),
         ('[[policy.rules]]\neffect = "dney"', 2, "(it is 'dney'); did you mean deny?"),
@@ -354,7 +354,7 @@ RULE = '[[policy.rules]]\neffect = "allow"\n'
         ('[policy]\ndefaults = { run = "ask" }', 2, "did you mean default?"),
         ("[policy.default]\nwlak = 1", 2, "did you mean walk?"),
         ("[[policy.limits]]\ncals = 1\ncalls = 1", 2, "did you mean calls?"),
-        ('[[policy.rules]]\ntool = "a"', 1, "effect: Field required"),
+        ('[[policy.rules]]\ntool = "a"', 1, "effect: this key is missing"),
         (f'{RULE}{RULE}tool = "my tool"', 5, "fits no tool: no name holds ' '"),
         (f'{RULE}tool = "a[b"', 3, "bracket is not closed"),
         (f'{RULE}tool = ""', 3, "not empty"),

@@ -163,7 +163,7 @@ def test_configuration_file_is_loaded(tmp_path: Path) -> None:
             CONFIG.replace('"auto"', '"atuo"'),
             r"models.toml:9: profiles.coder.tools.call_parser: unknown wire format 'atuo'",
         ),
-        (CONFIG.replace("call_parser", "parser"), r"models.toml:9: profiles.coder.tools.parser: Extra inputs"),
+        (CONFIG.replace("call_parser", "parser"), r"models.toml:9: profiles.coder.tools.parser: there is no such key"),
         (CONFIG.replace('"qwen3-coder:30b"', "5"), r"models.toml:4: profiles.coder.model: .*it is 5"),
         ("[profiles]\ncoder = 5\n", r"models.toml:2: profiles.coder: .*it is 5"),
         ("a = \n", r"models.toml: .*line 1"),
