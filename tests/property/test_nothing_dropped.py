@@ -43,6 +43,11 @@ def _kept(response: ParsedResponse) -> Iterator[str]:
         yield problem.raw
 
 
+def _values(response: ParsedResponse) -> Iterator[Any]:
+    for call in (*response.tool_calls, *response.incomplete):
+        yield from call.arguments.values()
+
+
 def _lines(arguments: dict[str, Any], template: str, between: str = "") -> str:
     return between.join(template.format(key, json.dumps(value, ensure_ascii=False)) for key, value in arguments.items())
 
@@ -60,10 +65,14 @@ OTHER_WRITERS: dict[str, Callable[[Call], str]] = {
 """How models write a call in no format and no dialect, or where it is not one."""
 
 
+_SAYS_NOTHING = re.compile(r'<!--.*?-->|"(?:id|call_id|tool_call_id)": "[^"]*"', re.DOTALL)
+"""Comments, and ids: one that no API takes is replaced."""
+
+
 def _insert(text: str, place: int, added: str) -> str:
     """Insert at a place where something is written between two parts, and not in the middle of a word or a comment."""
-    comments = [match.span() for match in re.finditer("<!--.*?-->", text, re.DOTALL)]
-    outside = (at for at in range(len(text)) if not any(start <= at < end - 1 for start, end in comments))
+    silent = [match.span() for match in _SAYS_NOTHING.finditer(text)]
+    outside = (at for at in range(len(text)) if not any(start <= at < end - 1 for start, end in silent))
     places = [at for at in outside if not text[at].isalnum()] or [0]
     at = places[place % len(places)]
     return text[: at + 1] + added + text[at + 1 :]
@@ -72,7 +81,9 @@ def _insert(text: str, place: int, added: str) -> str:
 def _check_kept(text: str, **options: Any) -> None:
     response = toolwire.parse(text, **options)
     kept = list(_kept(response))
-    for word in (KEY, VALUE):
+    # In a list, the tag of an element says only that it is an item.
+    is_item = any(VALUE in (value if isinstance(value, list) else ()) for value in _values(response))
+    for word in (VALUE,) if is_item else (KEY, VALUE):
         assert any(word in part for part in kept), f"{word!r} is lost: {text!r} {response!r}"
 
 
