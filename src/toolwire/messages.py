@@ -32,27 +32,11 @@ class FinishReason(StrEnum):
 
 
 REPAIRS = (
-    "missing_close",
-    "single_quotes",
-    "python_literal",
-    "trailing_comma",
-    "raw_control",
-    "double_encoded",
-    "inner_quote",
-    "doubled_braces",
-    "invalid_escape",
-    "extra_close",
-    "bare_ampersand",
-    "bare_markup",
-    "coerced",
-    "flat_arguments",
-    "argument_key",
-    "positional",
-    "bare_key",
-    "source_text",
-    "name_resolved",
-    "fallback",
-)
+    "missing_close", "single_quotes", "python_literal", "trailing_comma", "raw_control", "double_encoded",
+    "inner_quote", "triple_quotes", "doubled_braces", "invalid_escape", "extra_close", "bare_ampersand",
+    "bare_markup", "coerced", "flat_arguments", "argument_key", "positional", "bare_key", "source_text",
+    "name_resolved", "fallback",
+)  # fmt: skip
 """The names that `ToolCall.repairs` may contain."""
 
 

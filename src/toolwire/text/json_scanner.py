@@ -15,27 +15,15 @@ import json
 import re
 from typing import Any
 
-from toolwire.text.joined_strings import JOINED, joins_strings
-from toolwire.text.json_escapes import end_of_code_point
+from toolwire.text.json_strings import JsonStrings
 from toolwire.text.json_text import FastJsonReader
 from toolwire.text.limits import MAX_DEPTH, number_over_limit
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER_RUN = re.compile(r"[-+.0-9A-Za-z_]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?\Z")
-# Text inside a string that is valid as it is: no quote, no control character, only escapes that JSON has. The
-# possessive groups are bounded, so that one match never runs over a whole text which is then scanned again.
-_PLAIN = {
-    '"': re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\/bfnrt]){0,256}+'),
-    "'": re.compile(r"""(?:[^'"\\\x00-\x1f]++|\\["\\/bfnrt]){0,256}+"""),
-}
 _SPECIAL = {'"': re.compile(r'["\\\x00-\x1f]').search, "'": re.compile(r"""['"\\\x00-\x1f]""").search}
-_SHORT = re.compile(r'"[^"\\\x00-\x1f]{0,200}"')
-_AFTER_STRING = frozenset(",}]:")
-_FAR = 64
-"""Maximum white space behind a quote, in characters, that is searched for the character after it."""
-_ESCAPES = frozenset('"\\/bfnrt')
-_HEX4 = re.compile(r"[0-9a-fA-F]{4}")
+_SHORT = re.compile(r'"[^"\\\x00-\x1f]{1,200}"')  # an empty string may be the beginning of three quotes
 _WORDS = {"true": "true", "false": "false", "null": "null"}
 _PYTHON_WORDS = {"True": "true", "False": "false", "None": "null"}
 _LONGEST_WORD = 8
@@ -53,7 +41,7 @@ class OpenTuple(set[str]):
     """An open parenthesis on the stack; it is empty until its first comma, without which it is not a tuple."""
 
 
-class JsonScanner:
+class JsonScanner(JsonStrings):
     """A scanner of one JSON value that arrives in pieces.
 
     Attributes:
@@ -67,10 +55,7 @@ class JsonScanner:
         whole: whether `value` is set.
     """
 
-    __slots__ = (
-        "done", "doubled", "error", "fast", "fresh", "has_inner_quote", "in_key", "key", "key_escaped", "limited",
-        "out", "pending", "quote", "ready", "repairing", "repairs", "run", "stack", "state", "value", "whole",
-    )  # fmt: skip
+    __slots__ = ("done", "doubled", "fast", "fresh", "pending", "ready", "run", "state", "value", "whole")
 
     words = _PYTHON_WORDS
     plain_strings = True  # a string ends at its first quote
@@ -78,22 +63,15 @@ class JsonScanner:
     bare_key = re.compile(r"""[^\s<>{}()\[\]"'=,:;|\x00-\x1f\x7f]*""")
 
     def __init__(self, *, repair: bool = True, fast: FastJsonReader | None = None) -> None:
-        self.repairing = repair
+        super().__init__(repair=repair)
         self.fast = fast
         self.fresh = True
-        self.done = self.whole = self.limited = self.doubled = False
-        self.error = ""
-        self.repairs: list[str] = []
-        self.ready: list[str] = []
-        self.out = self.ready
+        self.done = self.whole = self.doubled = False
+        self.ready = self.out
         self.value: Any = None
         self.state = VALUE
-        self.stack: list[set[str] | None] = []  # a set of keys for an object, None for an array
         self.pending: list[str] = []  # a comma and the white space after it, until it is known not to trail
-        self.in_key = self.key_escaped = self.has_inner_quote = False  # the latter in the current string
-        self.key: list[str] = []
         self.run: list[str] = []  # the characters of a number or word
-        self.quote = '"'
 
     # -- for callers -------------------------------------------------------------------------------------------------
 
@@ -101,13 +79,10 @@ class JsonScanner:
     def quick(self) -> Any:
         """A search that finds nothing in a piece which is wholly inside the current string; None elsewhere.
 
-        Such a piece may be appended to `out` as it is, which is what makes long strings cheap.
+        Such a piece may be appended to `out` as it is, which is what makes long strings cheap. Right behind an opening
+        quote, the number of quotes is not known yet.
         """
-        return _SPECIAL[self.quote] if self.state == STRING and not self.in_key else None
-
-    def is_plain(self, text: str) -> bool:
-        """Return whether a piece can be appended to `out` although `quick` finds something: it has whole escapes."""
-        return _PLAIN[self.quote].fullmatch(text) is not None
+        return _SPECIAL[self.quote] if self.state == STRING and not (self.in_key or self.opened) else None
 
     def scan(self, text: str, pos: int, final: bool) -> int:
         """Scan from `pos`; return the position after the value, at an error, or where more text is needed."""
@@ -118,7 +93,7 @@ class JsonScanner:
                 self.ready.append(short[0])
                 self.done = True
                 return short.end()
-            if self.fast is not None and (entry := self.fast.read(text, pos)) is not None:
+            if self.fast is not None and (entry := self.fast.read(text, pos)) is not None and entry[0] != "":
                 self.value, end = entry
                 self.whole = self.done = True
                 self.ready.append(text[pos:end])
@@ -145,14 +120,6 @@ class JsonScanner:
             self._scalar_end()
 
     # -- the machine -------------------------------------------------------------------------------------------------
-
-    def _repair(self, name: str, otherwise: str) -> bool:
-        if not self.repairing:
-            self.error = otherwise
-            return False
-        if name not in self.repairs:
-            self.repairs.append(name)
-        return True
 
     def _emit(self, text: str) -> None:
         if self.pending:
@@ -298,80 +265,9 @@ class JsonScanner:
         self.quote = quote
         self.state = STRING
         self.in_key, self.has_inner_quote = key, False
+        self.opened, self.triple = True, False
         if key:
             self.key, self.key_escaped = [], False
-
-    def _emit_string(self, text: str) -> None:
-        self.out.append(text)
-        if self.in_key:
-            self.key.append(text)
-            self.key_escaped = self.key_escaped or "\\" in text
-
-    def _string(self, text: str, pos: int, end: int, final: bool) -> int:
-        """Scan one step inside a string; return the position, or its complement if more text is needed."""
-        match = _PLAIN[self.quote].match(text, pos)
-        stop = match.end() if match else pos
-        if stop > pos:
-            self._emit_string(text[pos:stop])
-            if stop == end or text[stop] != self.quote:
-                return stop
-        c = text[stop]
-        if c == self.quote:
-            closes = self._closes(text, stop, final)
-            if closes is None or self.error:
-                return stop if self.error else ~stop
-            if closes:
-                self.out.append('"')
-                self._string_end()
-            else:
-                self._emit_string('\\"' if c == '"' else c)
-                self.key_escaped = True
-            return stop + 1
-        if c == "\\":
-            after = self._escape(text, stop, end, final)
-            return ~stop if after < 0 else after
-        if c == '"':  # inside single quotes
-            self._emit_string('\\"')
-            self.key_escaped = True
-            return stop + 1
-        if self._repair("raw_control", "a control character in a string is not escaped"):
-            self._emit_string(json.dumps(c)[1:-1])
-            self.key_escaped = True
-            return stop + 1
-        return stop
-
-    def _closes(self, text: str, pos: int, final: bool) -> bool | None:
-        """Return whether the quote at `pos` ends a string, and is not one that the model forgot to escape.
-
-        None: more text is needed.
-        """
-        inside = self.stack or self.in_container
-        if self.in_key or not (self.repairing and inside and self.quote in self.inner_quotes):
-            return True
-        match = self.blanks.match(text, pos + 1)
-        after = match.end() if match else pos + 1
-        if after - pos > _FAR:  # looking further for each quote would take quadratic time
-            return True
-        if after == len(text):
-            return True if final else None
-        return self._ends_string(text, after, final)
-
-    def _ends_string(self, text: str, after: int, final: bool) -> bool | None:
-        """Return whether a quote ends a string, by the character `after` it and white space; None as in `_closes`."""
-        # A quote that ends a string is followed by a comma, a colon or a bracket. Any other one was not escaped, except
-        # the first one if it is before an operator: there the string has ended.
-        if text[after] in _AFTER_STRING:
-            return True
-        joins = False if self.has_inner_quote else joins_strings(text, after, final)
-        if joins is not False:
-            self.error = JOINED if joins else ""
-            return joins
-        self.has_inner_quote = True
-        return not self._repair("inner_quote", "")
-
-    inner_quotes = '"'  # the quotes that a model may have forgotten to escape
-    blanks = _SPACE
-    in_container = False  # the caller has read an opening bracket before the value
 
     def _string_end(self) -> None:
         if not self.in_key:
@@ -413,37 +309,6 @@ class JsonScanner:
         self.state = COLON
         if len(self.stack) == 1:
             self.on_top_key(key)
-
-    def _escape(self, text: str, pos: int, end: int, final: bool) -> int:
-        """Scan one escape; return -1 if more text is needed."""
-        if pos + 1 >= end:
-            return -1
-        c = text[pos + 1]
-        self.key_escaped = True
-        if c in _ESCAPES:
-            self._emit_string(text[pos : pos + 2])
-            return pos + 2
-        if c == "'" and self.quote == "'":
-            self._emit_string("'")
-            return pos + 2
-        if c == "u":
-            if end < pos + 6 and not final and all(d in "0123456789abcdefABCDEF" for d in text[pos + 2 : end]):
-                return -1
-            if _HEX4.match(text, pos + 2):
-                return self._unicode(text, pos, final)
-        if self._repair("invalid_escape", f"\\{c} is not a JSON escape"):
-            self._emit_string("\\\\")
-            return pos + 1
-        return pos
-
-    def _unicode(self, text: str, pos: int, final: bool) -> int:
-        stop = end_of_code_point(text, pos, final)
-        if stop > pos:
-            self._emit_string(text[pos:stop])
-        elif stop == pos:
-            self.limited = True
-            self.error = "half of a surrogate pair is alone"
-        return stop
 
     def _scalar(self, text: str, pos: int) -> int:
         match = _NUMBER_RUN.match(text, pos)

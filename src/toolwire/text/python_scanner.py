@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
 
 from toolwire.text.json_scanner import COLON, FIRST_KEY, KEY, NEXT, VALUE, WORD, JsonScanner, OpenTuple
 
@@ -14,6 +13,7 @@ _PLAIN = {
     '"': re.compile(r'(?:[^"\\\x00-\x1f]++|\\["\\bfnrt]){0,256}+'),
     "'": re.compile(r"""(?:[^'"\\\x00-\x1f]++|\\["\\bfnrt]){0,256}+"""),
 }
+_RAW_RUN = {quote: re.compile(rf"[^{quote}\"\\\x00-\x1f]++") for quote in "'\""}
 _WORD = re.compile(r"\w*")
 # Another argument, in front of which the comma is missing; its name has at most 64 characters.
 _ARGUMENT = re.compile(r"\w{1,64}[ \t]{0,4}=(?!=)")
@@ -25,7 +25,6 @@ _PREFIXES = frozenset(("b", "br", "f", "fr", "r", "rb", "rf", "u"))
 _QUOTES = frozenset(("'", '"'))
 READ_PREFIXES = frozenset(("r", "u"))
 """Prefixes with which a string is a text and nothing has to be computed, as with `f`."""
-_RAW_RUN = {quote: re.compile(rf"[^{quote}\"\\\\\x00-\x1f]++") for quote in "'\""}
 _HEX_LENGTH = {"x": 2, "u": 4, "U": 8}
 _OCTAL = re.compile(r"[0-7]{1,3}")
 _HEX = re.compile(r"[0-9a-fA-F]+")
@@ -41,7 +40,7 @@ class _OpenSet(set[str]):
 class PythonScanner(JsonScanner):
     """A scanner of one Python literal: a string, number or constant, or a list, tuple, set or dictionary."""
 
-    __slots__ = ("before_brace", "is_raw", "opened", "triple")
+    __slots__ = ("before_brace", "is_raw")
 
     comma, colon = ", ", ": "
     number_starts = "+."
@@ -52,15 +51,10 @@ class PythonScanner(JsonScanner):
 
     def __init__(self, *, repair: bool = True) -> None:
         super().__init__(repair=repair)
-        self.opened = self.triple = self.is_raw = False
+        self.is_raw = False
         # Where the text before a brace went. The brace and what follows it are kept in `out` until its first element
         # shows whether it is that of a dictionary or of a set, which JSON writes as a list.
         self.before_brace: list[str] | None = None
-
-    @property
-    def quick(self) -> Any:
-        """As in JSON, but None right after an opening quote, when the number of quotes is not yet known."""
-        return None if self.opened else super().quick
 
     def is_plain(self, text: str) -> bool:
         """Return False: the escapes of Python are not those of JSON."""
@@ -114,7 +108,7 @@ class PythonScanner(JsonScanner):
 
     def _open_string(self, quote: str, *, key: bool) -> None:
         super()._open_string(quote, key=key)
-        self.opened, self.triple, self.is_raw = True, False, False
+        self.is_raw = False
 
     def _scalar(self, text: str, pos: int) -> int:
         prefix = "".join(self.run).lower() if self.state == WORD and text[pos] in _QUOTES else ""
@@ -126,26 +120,9 @@ class PythonScanner(JsonScanner):
         return pos + 1
 
     def _string(self, text: str, pos: int, end: int, final: bool) -> int:
-        quote = self.quote
-        # A second quote right after the first ends an empty string, or begins three quotes: the third one decides.
-        if self.opened:
-            if text[pos] == quote and pos + 1 >= end and not final:
-                return ~pos
-            self.opened = False
-            if text.startswith(quote + quote, pos):
-                self.triple = True
-                return pos + 2
-        if self.triple and text[pos] == quote and not text.startswith(quote * 3, pos):
-            if end - pos < 3 and not final and text[pos:end] == quote * (end - pos):
-                return ~pos
-            self._emit_string('\\"' if quote == '"' else quote)
-            self.key_escaped = True
-            return pos + 1
-        if self.triple and text[pos] == quote:
-            self.out.append('"')
-            self._string_end()
-            return pos + 3
-        match = (_RAW_RUN if self.is_raw else _PLAIN)[quote].match(text, pos)
+        if (self.opened or self.triple) and (stop := self._quotes(text, pos, end, final)) is not None:
+            return stop
+        match = (_RAW_RUN if self.is_raw else _PLAIN)[self.quote].match(text, pos)
         if match is not None and match.end() > pos:
             self._emit_string(match[0])
             return match.end()

@@ -27,6 +27,12 @@ REPAIRED: list[tuple[str, Any, list[str]]] = [
     ('{"a": 1,}', {"a": 1}, ["trailing_comma"]),
     ('"one\ntwo\t"', "one\ntwo\t", ["raw_control"]),
     ('"C:\\path \\d"', "C:\\path \\d", ["invalid_escape"]),
+    ('{"a": """print("x", """, "b": ""}', {"a": 'print("x", ', "b": ""}, ["triple_quotes"]),
+    ('{"a": """x\ny\\n\\""" """}', {"a": 'x\ny\n""" '}, ["triple_quotes", "raw_control"]),
+    ('{"a": """"""}', {"a": ""}, ["triple_quotes"]),
+    ('["""""a"""]', ['""a'], ["triple_quotes"]),
+    ('"""a" b"""', 'a" b', ["triple_quotes"]),
+    ("{'a': '''it's'''}", {"a": "it's"}, ["single_quotes", "triple_quotes"]),
 ]
 
 REFUSED: list[tuple[str, str]] = [
@@ -34,6 +40,7 @@ REFUSED: list[tuple[str, str]] = [
     ('{"a": {"b": 1, "b": 2}}', "given twice"),
     ("{a: 1}", "a key in double quotes"),
     ("[1,, 2]", "a value is missing"),
+    ('{"""a""": 1}', "a colon is missing"),
     ("[,]", "a value is missing"),
     ("NaN", "not a JSON value"),
     ("Infinity", "not a JSON value"),

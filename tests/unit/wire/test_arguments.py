@@ -21,7 +21,7 @@ READ: list[tuple[str, dict[str, Any], tuple[str, ...]]] = [
     ('"{\\"path\\": \\"a\\"}"', {"path": "a"}, ("double_encoded",)),
     ('{"path": "a"}}', {"path": "a"}, ("extra_close",)),
     ("{'path': 'it\\'s'}", {"path": "it's"}, ("single_quotes",)),
-    ("{'path': '''a\"b'''}", {"path": 'a"b'}, ("python_literal",)),
+    ("{'path': '''a\"b'''}", {"path": 'a"b'}, ("single_quotes", "triple_quotes")),
 ]
 
 REFUSED: list[tuple[str | None, str]] = [
