@@ -30,17 +30,19 @@ def summary(title: str, folders: list[Path]) -> dict[str, Any]:
     """Return the figures of evaluations with the same questions, with everything that is needed to run them again.
 
     Raises:
-        ValueError: the questions differ.
+        ValueError: the questions or the settings differ.
     """
     reports = [json.loads((folder / "report.json").read_text("utf-8")) for folder in folders]
     report = reports[0]
     if any(set(other["questions"]) != set(report["questions"]) for other in reports):
         raise ValueError(f"the evaluations of {title} have different questions")
+    if any(_settings(other) != _settings(report) for other in reports):
+        raise ValueError(f"the evaluations of {title} have different settings, so their columns cannot be compared")
     return {
         "title": title,
         "suite": report["suite"],
         "questions": report["questions"],
-        "settings": report["settings"],
+        "settings": _settings(report),
         "versions": report["machine"],
         "columns": [
             {
@@ -62,6 +64,11 @@ def summary(title: str, folders: list[Path]) -> dict[str, Any]:
             if all(test[side].endswith(READINGS) for side in ("first", "second"))
         ],
     }
+
+
+def _settings(report: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings that answers depend on: not where they came from, and not the limit, which the ids show."""
+    return {name: value for name, value in report["settings"].items() if name not in ("rescored", "limit")}
 
 
 def main(arguments: list[str]) -> int:

@@ -251,9 +251,35 @@ def test_a_server_that_fails_and_a_missing_key(
     counted.answer = refused
     _, error = evaluate(capsys, *LOCAL, status=1)
     assert error == "toolwire: there is no answer to report on: the server is down\n"
+    assert evaluate(capsys, "--rescore", "evaluation", status=1)[1] == error
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     _, error = evaluate(capsys, "mine.jsonl", "--model", "openai:gpt-5-mini", status=2)
     assert error.count("\n") == 1 and error.startswith("toolwire: openai_chat needs a key: set OPENAI_API_KEY")
+
+
+def test_suites_in_one_directory_are_not_mixed(
+    counted: CountedModel, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    evaluate(capsys, *LOCAL, "--seed", "7")
+    (tmp_path / "other.jsonl").write_text((tmp_path / "mine.jsonl").read_text().replace("Weather in", "Rain in"))
+    evaluate(capsys, "other.jsonl", *LOCAL[1:], "--seed", "7")
+    stored = Path("evaluation/report.json").read_text()
+    report, _ = evaluate(capsys, "--rescore", "evaluation", "--out", "again")
+    assert Path("evaluation/report.json").read_text() == stored
+    assert report["suite"] == "mine, other"
+    assert sorted(report["questions"])[::3] == ["mine: joke", "other: joke"]
+    assert column(report, "m.gguf · hermes · whole_message")["right"]["total"] == 4
+    assert (report["settings"]["seed"], report["settings"]["rescored"]) == (7, "evaluation")
+
+
+def test_a_report_that_is_written_anew_stays_with_its_answers(
+    counted: CountedModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluate(capsys, *LOCAL, "--out", "first")
+    Path("first/report.json").unlink()
+    report, _ = evaluate(capsys, "--rescore", "first")
+    assert report["suite"] == "mine"
+    assert Path("first/report.json").exists() and not Path("evaluation").exists()
 
 
 @pytest.mark.parametrize(
@@ -273,6 +299,8 @@ def test_a_server_that_fails_and_a_missing_key(
         (("mine.jsonl", "--rescore", "x"), "leave out the suite"),
         (("--rescore", "mine.jsonl"), "is not a log of toolwire eval"),
         (("--rescore", "."), "is not a log of toolwire eval|has no log"),
+        (("bfkl:live", "--model", "m.gguf"), "did you mean bfcl:live?"),
+        (("bfcl:simpel", "--model", "m.gguf"), "did you mean bfcl:simple?"),
     ],
 )
 def test_wrong_usage_is_one_line(

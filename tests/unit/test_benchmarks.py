@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import importlib
 import importlib.util
+import json
 from pathlib import Path
 
 import pytest
+from benchmarks.effect import summary
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted(path for folder in ("benchmarks", "examples", "fuzz") for path in (ROOT / folder).glob("*.py"))
@@ -26,3 +28,22 @@ def test_names_that_a_program_imports_exist(program: Path) -> None:
                 if not hasattr(module, name.name) and importlib.util.find_spec(f"{node.module}.{name.name}") is None
             ]
     assert missing == []
+
+
+def test_figures_of_different_settings_are_not_put_together(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("first", "again", "longer")]
+    settings = [{"max_tokens": 200, "limit": 1}, {"max_tokens": 200, "rescored": "x"}, {"max_tokens": 400}]
+    for folder, members in zip(folders, settings, strict=True):
+        folder.mkdir()
+        report = {
+            "suite": "s",
+            "questions": ["1"],
+            "settings": members,
+            "machine": {},
+            "columns": [],
+            "comparisons": [],
+        }
+        (folder / "report.json").write_text(json.dumps(report), "utf-8")
+    assert summary("t", folders[:2])["settings"] == {"max_tokens": 200}
+    with pytest.raises(ValueError, match="the evaluations of t have different settings"):
+        summary("t", folders)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -33,7 +33,6 @@ with needs_extra("An evaluation", "eval"):
 if TYPE_CHECKING:
     from toolwire.evaluation.inspect_tasks import AskedQuestion
     from toolwire.evaluation.report import Report
-    from toolwire.evaluation.suite import Suite
 
 EXAMPLES = """Examples:
 
@@ -53,6 +52,7 @@ Exit status: 0 there is a report, 1 no question was answered, 2 wrong usage or b
 
 NATIVE = "native"
 _CONSTRAINTS = ("none", "auto", "required")
+_FOLDER = Path("evaluation")
 _LOGS = "logs"
 _ANSWERS = "answers.db"
 _NEED_EXTRA = ("toolwire.evaluation.inspect_tasks", "toolwire.evaluation.report_page")
@@ -98,9 +98,13 @@ class EvalOptions:
     ] = None
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of questions; they are drawn.")] = None
     seed: Annotated[int, typer.Option(help="Number that the draw of the questions depends on.")] = 0
-    out: Annotated[Path, typer.Option(help="The directory for the report, the logs and the answers.")] = Path(
-        "evaluation"
-    )
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The directory for the report, the logs and the answers; by default evaluation, or the directory that "
+            "--rescore names."
+        ),
+    ] = None
     timeout: Annotated[float, typer.Option(min=0.001, help="Seconds that a model has for an answer.")] = TIMEOUT
     max_seconds: Annotated[
         float | None, typer.Option(min=0, help="Seconds after which no further question is asked.")
@@ -132,15 +136,18 @@ def eval(
 ) -> None:
     """Ask models the questions of a suite, and report how many of their calls are right."""
     readings = _readings(options.reading)
+    out = options.out or _FOLDER
     if options.rescore is not None:
         if suite is not None:
             raise CliError("--rescore judges answers that are there: leave out the suite")
         report = _rescored(options.rescore, readings)
+        if options.out is None and (options.rescore / _LOGS).is_dir():
+            out = options.rescore  # not into another evaluation, whose report would be lost
     else:
         if suite is None:
             raise CliError("name a suite, such as bfcl, or a file of questions; or give --rescore")
-        report = _evaluated(suite, options, readings)
-    files = _write(report, options.out)
+        report = _evaluated(suite, options, readings, out)
+    files = _write(report, out)
     if options.json:
         from toolwire.evaluation.report import report_json
 
@@ -200,7 +207,7 @@ def _choices(options: EvalOptions) -> list[ModelChoice]:
     ]
 
 
-def _evaluated(name: str, options: EvalOptions, readings: Sequence[Reading]) -> Report:
+def _evaluated(name: str, options: EvalOptions, readings: Sequence[Reading], out: Path) -> Report:
     choices = _choices(options)
     sample = open_suite(name).sample(options.limit, options.seed)
     for row in sample.broken:
@@ -217,19 +224,20 @@ def _evaluated(name: str, options: EvalOptions, readings: Sequence[Reading]) -> 
 
     _prepare(choices)
     limits = EvaluationLimits(options.max_seconds, options.max_money)
-    options.out.mkdir(parents=True, exist_ok=True)
-    store = AnswerStore(options.out / _ANSWERS)
+    out.mkdir(parents=True, exist_ok=True)
+    store = AnswerStore(out / _ANSWERS)
     with closing(store), _progress(len(choices) * len(sample.questions)) as advance:
         logs = run_evaluation(
             sample,
             choices,
             settings,
-            log_folder=options.out / _LOGS,
+            log_folder=out / _LOGS,
             store=store,
             limits=limits,
             observe=advance,
         )
-    return _report(read_logs(logs), readings, sample, {**asdict(settings), "limit": options.limit})
+    facts = {**asdict(settings), "limit": options.limit}
+    return _report(read_logs(logs), readings, suite=sample.name, broken=sample.broken, settings=facts)
 
 
 def _require_extra() -> None:
@@ -243,11 +251,11 @@ def _require_extra() -> None:
             import_module(module)
 
 
-def _report(asked: list[AskedQuestion], readings: Sequence[Reading], suite: Suite, settings: dict[str, Any]) -> Report:
+def _report(asked: list[AskedQuestion], readings: Sequence[Reading], **facts: Any) -> Report:
     from toolwire.evaluation.report import make_report
 
     try:
-        return make_report(asked, readings, suite=suite.name, broken=suite.broken, settings=settings)
+        return make_report(asked, readings, **facts)
     except ConfigurationError as error:
         raise CliError(str(error), status=1) from error
 
@@ -281,22 +289,55 @@ def _rescored(path: Path, readings: Sequence[Reading]) -> Report:
     folder = path / _LOGS if (path / _LOGS).is_dir() else path
     logs = sorted(folder.glob("*.json")) if folder.is_dir() else [folder]
     if not logs:
-        raise CliError(f"{folder} has no log of an evaluation")
+        raise CliError(
+            f"{folder} has no log of an evaluation; name the directory that an evaluation got as --out, or a log in "
+            f"its directory {_LOGS}"
+        )
     _require_extra()
     from toolwire.evaluation.inspect_tasks import read_logs
-    from toolwire.evaluation.report import make_report
 
-    return make_report(_latest(read_logs(logs)), readings, suite=path.name, settings={"rescored": str(path)})
+    asked = _latest(read_logs(logs))
+    suites = list(dict.fromkeys(entry.suite for entry in asked))
+    settings = {**_common_settings(asked), "rescored": str(path)}
+    # The names of the suites: the coach replaces what an earlier report on the same suite said.
+    return _report(_with_unique_ids(asked, suites), readings, suite=", ".join(suites), settings=settings)
 
 
 def _latest(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
     """Return the last answer to each question of each model; an evaluation that was continued has several logs."""
-    newest: dict[tuple[ModelChoice, str], AskedQuestion] = {}
+    newest: dict[tuple[ModelChoice, str, str], AskedQuestion] = {}
     for entry in asked:
-        key = (entry.choice, entry.question.id)
+        key = (entry.choice, entry.suite, entry.question.id)
         if key not in newest or entry.answer.outcome == "answered":
             newest[key] = entry
     return list(newest.values())
+
+
+def _with_unique_ids(asked: list[AskedQuestion], suites: Sequence[str]) -> list[AskedQuestion]:
+    """Return the questions with the names of their suites in their ids, if there are several suites."""
+    if len(suites) < 2:
+        return asked
+    return [
+        replace(
+            entry,
+            question=replace(
+                entry.question,
+                id=f"{entry.suite}: {entry.question.id}",
+                group=f"{entry.suite}: {entry.question.group}",
+            ),
+        )
+        for entry in asked
+    ]
+
+
+def _common_settings(asked: Sequence[AskedQuestion]) -> dict[str, Any]:
+    """Return the settings that all answers share."""
+    first = asked[0].settings if asked else {}
+    return {
+        name: value
+        for name, value in first.items()
+        if all(name in entry.settings and entry.settings[name] == value for entry in asked)
+    }
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,7 @@ def show_report_profiles(report: Path, name: str, *, json: bool) -> None:
         raise CliError(f"{report} has no answer of a model to the prompt of agents", status=1)
     if not chosen:
         raise CliError(f"{report} has no model {name!r}; it has {', '.join(formats)}", status=1)
+    names: set[str] = set()
     for model, rows in chosen.items():
         if json:
             emit({"model": model, "profile": _profile(rows[0]), "formats": [_figures(row) for row in rows]})
@@ -46,7 +48,7 @@ def show_report_profiles(report: Path, name: str, *, json: bool) -> None:
             rivals = [row for row in rows[1:] if row.right.high >= rows[0].right.low]
             unsure = f" ({len(rivals)} other ways may be as good: more questions tell)" if rivals else ""
             say(f"\nTo pin {rows[0].right.tally.format} in a configuration file{unsure}:")
-            print(_toml(rows[0]))
+            print(_toml(rows[0], names))
 
 
 def _cells(model: str, row: MeasuredFormat) -> Sequence[Text]:
@@ -91,11 +93,15 @@ def _profile(best: MeasuredFormat) -> dict[str, Any]:
     return members
 
 
-def _toml(best: MeasuredFormat) -> str:
+def _toml(best: MeasuredFormat, names: set[str]) -> str:
+    """Return the table of a profile, whose name is added to those that are taken."""
     members = _profile(best)
     # Names with dots or slashes would need quotes in TOML, wherever a profile is named.
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", best.choice.recorded_name).strip("-") or "model"
-    return "\n".join([f"[profiles.{name}]", *(f"{key} = {_value(value)}" for key, value in members.items())])
+    # One model behind two servers is two profiles, and a table may be there once.
+    unique = next(each for number in count(1) if (each := name if number == 1 else f"{name}-{number}") not in names)
+    names.add(unique)
+    return "\n".join([f"[profiles.{unique}]", *(f"{key} = {_value(value)}" for key, value in members.items())])
 
 
 def _escaped(match: re.Match[str]) -> str:

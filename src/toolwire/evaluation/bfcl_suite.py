@@ -34,6 +34,8 @@ _WITHOUT_ANSWERS: Final[Mapping[str, ExpectedCalls]] = {
     "live_irrelevance": ExpectedCalls("no_call"),
     "live_relevance": ExpectedCalls("any_call"),
 }
+_OTHER_NAMES: Final[Mapping[str, Sequence[str]]] = {"live": LIVE, "simple": ("simple_python",)}
+"""Names for several categories, and the name of a category in earlier versions of the leaderboard."""
 _TYPES: Final = {"dict": "object", "float": "number", "tuple": "array"}
 _NO_TYPE: Final = "any"
 """The leaderboard's type of a parameter that takes any value."""
@@ -43,27 +45,29 @@ def load_bfcl(categories: Sequence[str] = SINGLE_TURN, data: Path | None = None)
     """Return questions of the leaderboard.
 
     Args:
-        categories: the categories; "live" for all those that users contributed.
+        categories: the categories; "live" for all those that users contributed, and "simple" for `simple_python`.
         data: the directory with the files `BFCL_v4_*.json`; None for that of the installed package.
 
     Raises:
         ConfigurationError: the package is not installed, or there is no such category.
     """
-    names = [name for category in categories for name in (LIVE if category == "live" else (category,))]
+    names = [name for category in categories for name in _OTHER_NAMES.get(category, (category,))]
     for name in names:
         if name not in (*SINGLE_TURN, *LIVE):
-            hint = did_you_mean(closest(name, (*SINGLE_TURN, *LIVE, "live")))
+            near = closest(name, (*SINGLE_TURN, *LIVE, *_OTHER_NAMES))
+            hint = did_you_mean(f"{NAME}:{category}" for category in near)
             raise ConfigurationError(f"the suite {NAME} has no category {name!r:.60}{hint}")
     folder = data or _installed_data()
     questions: list[SuiteQuestion] = []
     broken: list[BrokenRow] = []
     for name in dict.fromkeys(names):
         answers = {} if name in _WITHOUT_ANSWERS else _answers(folder, name)
-        for place, row in _rows(folder / f"BFCL_v4_{name}.json"):
+        for place, line in _lines(folder / f"BFCL_v4_{name}.json"):
             try:
+                row = json.loads(line)
                 expected = _WITHOUT_ANSWERS.get(name) or answers[row["id"]]
                 questions.append(_question(name, row, expected))
-            except (KeyError, TypeError, DefinitionError) as error:
+            except (ValueError, LookupError, TypeError, AttributeError, DefinitionError) as error:
                 broken.append(BrokenRow(place, f"{type(error).__name__}: {error}"))
     return Suite(NAME, tuple(questions), tuple(broken))
 
@@ -76,25 +80,26 @@ def _installed_data() -> Path:
     raise ConfigurationError(f"the questions of {NAME} are not installed: {INSTALL}")
 
 
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the place and the value of each line."""
+def _lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the place and the text of each line."""
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = path.read_bytes().split(b"\n")  # JSON may contain other characters that end lines for Python
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror or error}") from error
     for number, line in enumerate(lines, 1):
         if line.strip():
-            yield f"{path}, line {number}", json.loads(line)
+            yield f"{path}, line {number}", line
 
 
 def _answers(folder: Path, name: str) -> dict[str, ExpectedCalls]:
-    rows = _rows(folder / "possible_answer" / f"BFCL_v4_{name}.json")
+    lines = _lines(folder / "possible_answer" / f"BFCL_v4_{name}.json")
+    rows = [json.loads(line) for _, line in lines]
     return {
         row["id"]: ExpectedCalls(
             "calls",
             tuple(AcceptableCall(tool, arguments) for call in row["ground_truth"] for tool, arguments in call.items()),
         )
-        for _, row in rows
+        for row in rows
     }
 
 

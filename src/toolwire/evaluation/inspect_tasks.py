@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,12 +52,16 @@ class AskedQuestion:
         question: the question.
         answer: the answer.
         stored_right: the verdicts of the log by their readings; those that are missing had no complete answer.
+        suite: the name of the suite.
+        settings: the settings of the answer.
     """
 
     choice: ModelChoice
     question: SuiteQuestion
     answer: ModelAnswer
     stored_right: dict[str, bool]
+    suite: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 @solver
@@ -251,10 +255,13 @@ def read_logs(paths: Iterable[Path]) -> list[AskedQuestion]:
     for path in paths:
         try:
             log = read_eval_log(str(path))
-            choice = ModelChoice(**(log.eval.metadata or {})[EVALUATION]["choice"])
+            record = (log.eval.metadata or {})[EVALUATION]
+            choice, settings = ModelChoice(**record["choice"]), dict(record["settings"])
             for sample in log.samples or ():
                 question = question_from_json((sample.metadata or {})[QUESTION])
-                answered.append(AskedQuestion(choice, question, answer_of(sample.output), _stored(sample.scores)))
+                stored = _stored(sample.scores)
+                answer = answer_of(sample.output)
+                answered.append(AskedQuestion(choice, question, answer, stored, str(record["suite"]), settings))
         except (OSError, KeyError, ValueError, TypeError, IndexError) as error:
             detail = " ".join(str(error).split())[:200]
             raise ConfigurationError(

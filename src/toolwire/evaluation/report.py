@@ -178,6 +178,7 @@ class _Entries:
     """The answers of one column with their verdicts."""
 
     choice: ModelChoice
+    ids: set[str] = field(default_factory=set)
     questions: list[SuiteQuestion] = field(default_factory=list)
     answers: list[ModelAnswer] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
@@ -217,6 +218,10 @@ def make_report(
         for verdict in verdicts(entry.question, entry.answer, readings):
             column = _column(entry.choice, entry.answer, verdict)
             entries = columns.setdefault(column, _Entries(entry.choice))
+            # A format may have been asked for twice, by its name and as the best one of the model.
+            if entry.question.id in entries.ids:
+                continue
+            entries.ids.add(entry.question.id)
             entries.questions.append(entry.question)
             entries.answers.append(entry.answer)
             entries.verdicts.append(verdict)

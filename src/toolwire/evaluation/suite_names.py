@@ -9,6 +9,9 @@ from toolwire.evaluation import bfcl_suite, recorded_suite
 from toolwire.evaluation.suite import Suite, load_rows
 from toolwire.telemetry.archive import Archive
 from toolwire.telemetry.defaults import standard_archive
+from toolwire.text.suggest import closest, did_you_mean
+
+_NAMES = (bfcl_suite.NAME, recorded_suite.NAME)
 
 
 def open_suite(name: str) -> Suite:
@@ -22,7 +25,7 @@ def open_suite(name: str) -> Suite:
         ConfigurationError: there is no such suite, or it has no question.
         StateError: the file of recorded runs cannot be read.
     """
-    kind, _, rest = name.partition(":")
+    kind, colon, rest = name.partition(":")
     if kind == bfcl_suite.NAME:
         categories = [category.strip() for category in rest.split(",") if category.strip()]
         return bfcl_suite.load_bfcl(categories or bfcl_suite.SINGLE_TURN)
@@ -30,5 +33,6 @@ def open_suite(name: str) -> Suite:
         return recorded_suite.load_recorded(Archive(rest) if rest else standard_archive())
     path = Path(name)
     if not path.is_file():
-        raise ConfigurationError(f"{name} is neither a suite (bfcl, recorded) nor a file of questions")
+        hint = did_you_mean(suggestion + colon + rest for suggestion in closest(kind, _NAMES))
+        raise ConfigurationError(f"{name} is neither a suite ({', '.join(_NAMES)}) nor a file of questions{hint}")
     return load_rows(path)

@@ -35,10 +35,12 @@ def evaluate(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         (("mine.jsonl", "--model", "m.gguf", "--constrain", "autoo"), "did you mean auto"),
         (("mine.jsonl", "--model", "m.gguf", "--reading", "stric"), "did you mean strict"),
         (("--rescore", "nowhere"), "nowhere: there is no such file or directory"),
+        (("--rescore", "empty"), "name the directory that an evaluation got as --out"),
     ],
 )
 def test_a_missing_extra_hides_no_other_mistake(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     (tmp_path / "mine.jsonl").write_text(QUESTION)
+    (tmp_path / "empty").mkdir()
     told = evaluate(tmp_path, *arguments)
     assert told.returncode == 2
     assert message in told.stderr

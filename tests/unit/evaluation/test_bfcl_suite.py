@@ -85,7 +85,22 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match="pip install --no-deps bfcl-eval"):
         open_suite("bfcl")
-    with pytest.raises(ConfigurationError, match="no category 'simple'"):
-        open_suite("bfcl:simple")
+    with pytest.raises(ConfigurationError, match="no category 'simpel'; did you mean bfcl:simple"):
+        open_suite("bfcl:simpel")
     with pytest.raises(ConfigurationError, match="neither a suite"):
         open_suite(str(tmp_path / "missing.jsonl"))
+
+
+def test_a_category_has_its_earlier_name_too(data: Path) -> None:
+    assert [question.id for question in load_bfcl(["simple"], data).questions] == ["simple_python_0"]
+
+
+def test_a_broken_line_is_named_and_the_rest_is_read(data: Path) -> None:
+    file = data / "BFCL_v4_irrelevance.json"
+    row = json.loads(file.read_text("utf-8"))
+    row["question"][0][0]["content"] = "two\u2028lines for Python, one for JSON"
+    good = json.dumps(row, ensure_ascii=False).encode()
+    file.write_bytes(b"\n".join([good, b"{cut", b"\xff", b"7", b'{"id": "x", "question": []}']))
+    suite = load_bfcl(["irrelevance"], data)
+    assert len(suite.questions) == 1
+    assert [row.place.rpartition("line ")[2] for row in suite.broken] == ["2", "3", "4", "5"]

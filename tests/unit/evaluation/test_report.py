@@ -137,3 +137,9 @@ def test_questions_survive_json() -> None:
         assert (copy.id, copy.group, copy.expected) == (original.id, original.group, original.expected)
         assert copy.messages == original.messages
         assert [(tool.name, tool.parameters) for tool in copy.tools] == [(tool.name, tool.parameters) for tool in TOOLS]
+
+
+def test_a_format_that_is_asked_for_by_two_names_counts_once() -> None:
+    by_default = ModelChoice("m")  # the best format of this model is hermes too
+    report = make_report([asked("1"), asked("1", choice=by_default), asked("2", choice=by_default)], ["strict"])
+    assert [(figures.right.total, figures.outcomes) for figures in report.columns] == [(2, {"answered": 2})]

@@ -199,3 +199,13 @@ def test_any_name_of_a_model_is_pinned_as_toml(tmp_path: Path, capsys: pytest.Ca
     profile(report=store(tmp_path, asked(MARKED, choice)))
     (pinned,) = tomllib.loads("[profiles." + capsys.readouterr().out.split("[profiles.")[1])["profiles"].values()
     assert pinned["model"] == name
+
+
+def test_one_model_behind_two_servers_has_two_profiles(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    elsewhere = ModelChoice("m", api="openai_chat", url="http://127.0.0.1:2/v1")
+    native: dict[str, Any] = {"format": "", "native_calls": (("get_weather", {"city": "Paris"}),)}
+    profile(report=store(tmp_path, asked("", REMOTE, **native), asked("", elsewhere, **native)))
+    tables = "\n".join(line for line in capsys.readouterr().out.splitlines() if line.startswith("[") or " = " in line)
+    profiles = tomllib.loads(tables)["profiles"]
+    assert [each["url"] for each in profiles.values()] == ["http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"]
+    assert list(profiles) == ["m", "m-2"]
