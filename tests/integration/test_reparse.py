@@ -205,3 +205,38 @@ def members(session: int) -> list[int]:
             if int(fields[3]) == session and fields[0] != "Z":
                 processes.append(int(entry))
     return processes
+
+
+def test_results_beside_the_logs_are_not_read(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    logs = here / "mixed"
+    logs.mkdir()
+    (logs / "a.jsonl").write_text(json.dumps({"text": "Hello.", "calls": []}))
+    for _ in range(2):
+        assert run(["reparse", str(logs), "--out", str(logs / "out"), "--workers", "1", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["rows"] == 1
+
+
+def test_files_of_other_programs_are_named_and_left_alone(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    logs = here / "mixed"
+    logs.mkdir()
+    (logs / "z.jsonl").write_text(json.dumps({"text": "Hello.", "calls": []}))
+    with closing(sqlite3.connect(logs / "photos.db")) as connection:
+        connection.execute("CREATE TABLE photos (name TEXT)")
+        connection.execute("PRAGMA user_version=1")
+    content = (logs / "photos.db").read_bytes()
+    for _ in range(2):
+        assert run(["reparse", str(logs), "--workers", "1", "--json"]) == 0
+        report = json.loads(capsys.readouterr().out)
+        assert report["counts"] == {"": {"broken": 1, "none": 1}}
+        assert "a database of another program" in report["broken"][0]
+    assert (logs / "photos.db").read_bytes() == content
+
+
+def test_lone_surrogates_in_names_and_texts_do_not_end_the_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = os.fsdecode(b"caf\xe9.jsonl")  # a name that is not UTF-8
+    row = {"model": "m\ud800", "text": "t\udfff", "calls": [{"name": "w\ud800"}]}
+    (here / name).write_text(json.dumps(row))
+    for _ in range(2):
+        assert run(["reparse", str(here / name), "--workers", "1", "--json"]) == 0
+        report = json.loads(capsys.readouterr().out)
+        assert report["counts"] == {"m\\ud800": {"lost": 1}}

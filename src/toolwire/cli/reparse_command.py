@@ -86,7 +86,7 @@ def reparse(
 ) -> None:
     """Read logged answers again, with another format or version, and say what changed."""
     reading = _reading(options)
-    sources = find_sources(paths)
+    sources = find_sources(paths, options.out)
     if not sources:
         raise CliError(f"there is no file in {', '.join(map(str, paths))}")
     options.out.mkdir(parents=True, exist_ok=True)

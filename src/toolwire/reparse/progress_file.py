@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from toolwire.errors import ConfigurationError, StateError
 from toolwire.reparse.reread_answers import SAMPLES, BatchResult
 from toolwire.reparse.row_sources import Batch, digest_of_head
-from toolwire.runtime.sqlite import open_database, transaction
+from toolwire.runtime.sqlite import open_database, storable, transaction
 
 _SCHEMA: Final = (
     "CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT)",
@@ -77,12 +77,13 @@ class ProgressFile:
         Raises:
             ConfigurationError: it is another file than the one that was read before.
         """
+        name = storable(str(source))
         row = self._connection.execute(
-            "SELECT head, head_bytes, position, rows FROM sources WHERE name = ?", (str(source),)
+            "SELECT head, head_bytes, position, rows FROM sources WHERE name = ?", (name,)
         ).fetchone()
         if row is None:
             head, length = digest_of_head(source)
-            self._connection.execute("INSERT INTO sources VALUES (?, ?, ?, 0, 0)", (str(source), head, length))
+            self._connection.execute("INSERT INTO sources VALUES (?, ?, ?, 0, 0)", (name, head, length))
             return 0, 0
         if digest_of_head(source, row[1])[0] != row[0] and row[2]:
             raise ConfigurationError(f"{source} is not the file that was read before: name another --out")
@@ -99,7 +100,7 @@ class ProgressFile:
                 # The condition makes sure that no batch is counted twice, even by two processes.
                 moved = self._connection.execute(
                     "UPDATE sources SET position = ?, rows = rows + ? WHERE name = ? AND position = ? AND rows = ?",
-                    (batch.end, len(batch.lines), batch.source, batch.start, batch.first - 1),
+                    (batch.end, len(batch.lines), storable(batch.source), batch.start, batch.first - 1),
                 )
                 if moved.rowcount != 1:
                     raise StateError(f"another process reads {batch.source} into {self.path}")
@@ -108,7 +109,13 @@ class ProgressFile:
             raise StateError(f"{self.path}: {error}") from error
 
     def _insert(self, batch: Batch, result: BatchResult) -> None:
-        insert, source, first = self._connection.executemany, batch.source, batch.first
+        source, first = storable(batch.source), batch.first
+
+        def insert(statement: str, rows: Iterable[Sequence[Any]]) -> None:
+            # Names and texts of models may have lone surrogates, which JSON can escape and SQLite cannot store.
+            stored = (tuple(storable(value) if isinstance(value, str) else value for value in row) for row in rows)
+            self._connection.executemany(statement, stored)
+
         insert(_COUNT, ((model, kind, count) for (model, kind), count in result.counts.items()))
         for name, tally in (("problem", result.problems), ("repair", result.repairs)):
             insert(_TALLY, ((model, name, kind, count) for (model, kind), count in tally.items()))
@@ -149,7 +156,7 @@ class ProgressFile:
 
     def earlier_sources(self, sources: Iterable[Path]) -> list[str]:
         """Return the files whose rows an earlier command has counted, and which are not among these."""
-        named = {str(source) for source in sources}
+        named = {storable(str(source)) for source in sources}
         read = self._connection.execute("SELECT name FROM sources WHERE rows > 0 ORDER BY name")
         return [name for (name,) in read if name not in named]
 

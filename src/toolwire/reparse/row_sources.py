@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolwire._surface import needs_extra
-from toolwire.errors import ConfigurationError
+from toolwire.errors import ConfigurationError, StateError
 from toolwire.runtime.sqlite import open_database
 from toolwire.telemetry.records import NATIVE
 from toolwire.telemetry.request_rows import TOOLS, message_numbers
@@ -51,16 +51,22 @@ class Batch:
     lines: list[bytes]
 
 
-def find_sources(paths: Iterable[Path]) -> list[Path]:
+def find_sources(paths: Iterable[Path], out: Path | None = None) -> list[Path]:
     """Return the files that the paths name, with all files in directories but hidden ones, in a fixed order.
+
+    Args:
+        paths: files and directories.
+        out: the directory for the results, which are not answers, though it may be inside one of the directories.
 
     Raises:
         ConfigurationError: a path does not exist.
     """
     files: list[Path] = []
+    results = out.resolve() if out is not None else None
     for path in paths:
         if path.is_dir():
-            files += sorted(inner for inner in path.rglob("*") if inner.is_file() and not _is_hidden(inner, path))
+            inside = (inner for inner in path.rglob("*") if inner.is_file() and not _is_hidden(inner, path))
+            files += sorted(inner for inner in inside if results is None or results not in inner.resolve().parents)
         elif path.exists():
             files.append(path)
         else:
@@ -152,9 +158,18 @@ def _text_row(path: Path, position: int) -> Iterator[Row]:
 
 def _recorded_rows(path: Path, position: int) -> Iterator[Row]:
     """Yield the turns of recorded runs whose calls are in the text; the others have no text that could be read."""
+    try:
+        connection = open_database(path, SCHEMA, VERSION, make=False)
+    except StateError as error:
+        if not isinstance(error.__cause__, sqlite3.NotSupportedError):
+            raise
+        # A directory of logs may have files of any program, and the other ones are still read.
+        if not position:
+            yield 1, json.dumps({"error": str(error.__cause__)}).encode()
+        return
     query = "SELECT id, model, format, raw, request FROM turns WHERE id > ? AND format != ? AND raw != '' ORDER BY id"
     calls_query = "SELECT tool, arguments FROM calls WHERE turn = ? ORDER BY position"
-    with closing(open_database(path, SCHEMA, VERSION, make=False)) as connection:
+    with closing(connection):
 
         @lru_cache(64)
         def tools(number: int) -> list[Any] | None:

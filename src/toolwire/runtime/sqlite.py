@@ -7,7 +7,8 @@ import sqlite3
 import stat
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +33,16 @@ def open_database(
         schema: statements that create the tables.
         version: of the schema, from 1. Tables of an older version are dropped and created again.
         wait: seconds to wait for another process that writes.
-        make: create what does not exist; otherwise a missing file is an error.
+        make: create what does not exist; otherwise a missing file is an error, and so is a file without these tables.
 
     Raises:
-        StateError: the file cannot be used; the message names it.
+        StateError: the file cannot be used; the message names it. Its cause is `sqlite3.NotSupportedError` if the file
+            belongs to another program or version, and then nothing in it has changed.
     """
     try:
         if not make and not os.path.exists(path):
             raise OSError("there is no such file yet")
-        return _connect(Path(path), schema, version, wait=wait, synchronous="NORMAL")
+        return _connect(Path(path), schema, version, wait=wait, synchronous="NORMAL", make=make)
     except _FAILURES as error:
         raise StateError(f"{os.fspath(path)}: {error}") from error
 
@@ -148,21 +150,51 @@ def storable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-def _connect(path: Path, schema: Sequence[str], version: int, *, wait: float, synchronous: str) -> sqlite3.Connection:
-    _protect(path)
+def _connect(
+    path: Path, schema: Sequence[str], version: int, *, wait: float, synchronous: str, make: bool = True
+) -> sqlite3.Connection:
+    if make:
+        _protect(path)
     connection = sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
     try:
+        _check_owner(connection, schema, version, make=make)
+        if not make:  # only now, because the rights of another program's file are not ours to change
+            _protect(path)
         _prepare(connection, schema, version, synchronous)
-    except sqlite3.Error:
+    except _FAILURES:
         connection.close()
         raise
     return connection
 
 
-def _prepare(connection: sqlite3.Connection, schema: Sequence[str], version: int, synchronous: str) -> None:
+def _check_owner(connection: sqlite3.Connection, schema: Sequence[str], version: int, *, make: bool) -> None:
+    """Check that a file is ours, before anything in it changes: any program's SQLite file may be named.
+
+    Raises:
+        sqlite3.NotSupportedError: it is not.
+    """
     current = connection.execute("PRAGMA user_version").fetchone()[0]
     if current > version:
-        raise sqlite3.NotSupportedError("it was created by a newer Toolwire")
+        raise sqlite3.NotSupportedError("it was created by a newer Toolwire, or by another program")
+    if not schema or (make and current in (0, version)):  # then no table is dropped
+        return
+    ours = _table_names(tuple(schema))
+    tables = {name for (name,) in connection.execute(_OWN_TABLES)}
+    if not (ours <= tables if current == version else tables <= ours):
+        raise sqlite3.NotSupportedError("it is a database of another program")
+
+
+@lru_cache(maxsize=16)
+def _table_names(schema: tuple[str, ...]) -> frozenset[str]:
+    # SQLite reads the statements, because a pattern would miss some spellings of names.
+    with closing(sqlite3.connect(":memory:")) as empty:
+        for statement in schema:
+            empty.execute(statement)
+        return frozenset(name for (name,) in empty.execute(_OWN_TABLES))
+
+
+def _prepare(connection: sqlite3.Connection, schema: Sequence[str], version: int, synchronous: str) -> None:
+    current = connection.execute("PRAGMA user_version").fetchone()[0]
     if current < version:
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # has an effect only while the file is empty
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
