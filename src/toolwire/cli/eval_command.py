@@ -296,11 +296,11 @@ def _rescored(path: Path, readings: Sequence[Reading]) -> Report:
     _require_extra()
     from toolwire.evaluation.inspect_tasks import read_logs
 
-    asked = _latest(read_logs(logs))
-    suites = list(dict.fromkeys(entry.suite for entry in asked))
-    settings = {**_common_settings(asked), "rescored": str(path)}
+    latest = _latest(read_logs(logs))
+    suites = list(dict.fromkeys(entry.suite for entry in latest))
+    settings = {**_common_settings(latest), "rescored": str(path)}
     # The names of the suites: the coach replaces what an earlier report on the same suite said.
-    return _report(_with_unique_ids(asked, suites), readings, suite=", ".join(suites), settings=settings)
+    return _report(_with_unique_ids(latest, suites), readings, suite=", ".join(suites), settings=settings)
 
 
 def _latest(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:

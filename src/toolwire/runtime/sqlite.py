@@ -178,9 +178,9 @@ def _check_owner(connection: sqlite3.Connection, schema: Sequence[str], version:
         raise sqlite3.NotSupportedError("it was created by a newer Toolwire, or by another program")
     if not schema or (make and current in (0, version)):  # then no table is dropped
         return
-    ours = _table_names(tuple(schema))
+    expected = _table_names(tuple(schema))
     tables = {name for (name,) in connection.execute(_OWN_TABLES)}
-    if not (ours <= tables if current == version else tables <= ours):
+    if not (expected <= tables if current == version else tables <= expected):
         raise sqlite3.NotSupportedError("it is a database of another program")
 
 
