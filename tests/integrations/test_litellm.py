@@ -124,6 +124,21 @@ def test_errors_of_the_model_are_errors_of_litellm(provider: Any, stream: bool) 
         list(litellm.completion(**provider(fail), stream=stream, num_retries=0))
 
 
+def test_a_request_that_no_model_can_get_is_not_tried_again(provider: Any) -> None:
+    request = provider(WeatherModel())
+    choice = {"type": "function", "function": {"name": "get_wether"}}
+    with pytest.raises(litellm.exceptions.BadRequestError, match="did you mean get_weather"):
+        litellm.completion(**request, tool_choice=choice)
+    with pytest.raises(litellm.exceptions.BadRequestError, match="a tool's name must be text"):
+        asyncio.run(litellm.acompletion(**(request | {"tools": [{"type": "function", "function": {"name": ""}}]})))
+
+
+def test_equal_answers_have_ids_of_their_own(provider: Any) -> None:
+    request = provider(WeatherModel())
+    first, second = litellm.completion(**request), litellm.completion(**request)
+    assert first.id != second.id and first.created > 0
+
+
 def test_closing_a_stream_stops_the_model(provider: Any) -> None:
     model = EndlessModel()
 

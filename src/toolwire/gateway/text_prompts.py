@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from toolwire.errors import DefinitionError
 from toolwire.messages import Message, TextPart
 from toolwire.providers.output_request import json_instruction
 from toolwire.providers.request import ChatRequest
+from toolwire.text.suggest import closest, did_you_mean
 from toolwire.wire.prompts import prompt
 
 REQUIRED = "You must call one of these tools in this answer, even if none fits well."
@@ -22,12 +24,18 @@ def describe_request(request: ChatRequest, format: str) -> ChatRequest:
         format: the wire format that the model is asked to write.
 
     Raises:
-        UnknownFormat, DefinitionError, RenderError: see `toolwire.prompt`.
+        DefinitionError: a tool that has to be called is not among the tools; see `toolwire.prompt` too.
+        UnknownFormat, RenderError: see `toolwire.prompt`.
     """
     choice = request.tool_choice
     tools = () if choice.mode == "none" else request.tools
     if choice.names:
+        offered = [tool.name for tool in tools]
         tools = tuple(tool for tool in tools if tool.name in choice.names)
+        if choice.mode == "required" and not tools:
+            # Without this, the model would get no tools, and its answer would look as if it had refused to call one.
+            hint = did_you_mean(closest(choice.names[0], offered)) or "; it is not among the tools of the request"
+            raise DefinitionError(f"the tool choice names {choice.names[0]!r:.100}{hint}")
     if not tools and request.output is None:
         return replace(request, tools=())
     count = 0

@@ -7,11 +7,11 @@ from contextlib import aclosing, closing
 from typing import Any
 
 from toolwire._surface import needs_extra
-from toolwire.errors import ProviderError
+from toolwire.errors import DefinitionError, ProviderError, RenderError
 from toolwire.events import Event, Finish, UsageCounted
 from toolwire.integrations.adapted_model import AdaptedModel, chat_request
 from toolwire.integrations.model_argument import AnyModel
-from toolwire.messages import Usage
+from toolwire.messages import ParsedResponse, Usage
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.chat_deltas import chat_deltas
 from toolwire.providers.request import ChatRequest
@@ -24,6 +24,7 @@ with needs_extra("toolwire.integrations.litellm", "litellm"):
 __all__ = ["ToolwireLiteLLM"]
 
 _API = get_api("openai_chat")
+_ERRORS = (ProviderError, DefinitionError, RenderError)
 
 
 class ToolwireLiteLLM(CustomLLM):
@@ -31,7 +32,8 @@ class ToolwireLiteLLM(CustomLLM):
 
     It is registered in `litellm.custom_provider_map`, and models of the provider are asked by `litellm.completion` and
     the others. Calls that are incomplete are left out of a whole answer; in a stream their arguments are not JSON. An
-    error of the model is an exception of LiteLLM with the status, or else 502.
+    error of the model is an exception of LiteLLM with the status, or else 502; a request that cannot be sent to the model
+    has 400, with which LiteLLM does not try again.
 
     Args:
         model: the model; see `toolwire.integrations.AnyModel`.
@@ -54,17 +56,17 @@ class ToolwireLiteLLM(CustomLLM):
         """Return a whole answer; LiteLLM's other arguments in `context` have no effect."""
         try:
             response = self._adapted.ask_blocking(self._request(messages, optional_params))
-        except ProviderError as error:
+        except _ERRORS as error:
             raise _litellm_error(error) from error
-        return ModelResponse(**_API.encode_response(response, model=self._adapted.name))
+        return _whole(response, self._adapted.name)
 
     async def acompletion(self, messages: list[Any], optional_params: dict[str, Any], **context: Any) -> Any:
         """Return a whole answer; see `completion`."""
         try:
             response = await self._adapted.ask(self._request(messages, optional_params))
-        except ProviderError as error:
+        except _ERRORS as error:
             raise _litellm_error(error) from error
-        return ModelResponse(**_API.encode_response(response, model=self._adapted.name))
+        return _whole(response, self._adapted.name)
 
     def streaming(self, messages: list[Any], optional_params: dict[str, Any], **context: Any) -> Iterator[Any]:
         """Yield the pieces of an answer as they arrive; closing the iterator stops the model."""
@@ -73,7 +75,7 @@ class ToolwireLiteLLM(CustomLLM):
             with closing(self._adapted.stream_blocking(self._request(messages, optional_params))) as events:
                 for event in events:
                     yield from chunks.of(event)
-        except ProviderError as error:
+        except _ERRORS as error:
             raise _litellm_error(error) from error
 
     async def astreaming(
@@ -86,7 +88,7 @@ class ToolwireLiteLLM(CustomLLM):
                 async for event in events:
                     for chunk in chunks.of(event):
                         yield chunk
-        except ProviderError as error:
+        except _ERRORS as error:
             raise _litellm_error(error) from error
 
     def _request(self, messages: list[Any], members: dict[str, Any]) -> ChatRequest:
@@ -133,5 +135,13 @@ def _usage(usage: Usage) -> Any:
     return LiteLLMUsage(prompt_tokens=usage.input_tokens, completion_tokens=usage.output_tokens, total_tokens=total)
 
 
-def _litellm_error(error: ProviderError) -> Exception:
-    return CustomLLMError(error.status or 502, str(error))
+def _whole(response: ParsedResponse, model: str) -> Any:
+    body = _API.encode_response(response, model=model)
+    # LiteLLM makes an id and a time: ours depend on the answer alone, and its proxy counts equal ids as one request.
+    del body["id"], body["created"]
+    return ModelResponse(**body)
+
+
+def _litellm_error(error: ProviderError | DefinitionError | RenderError) -> Exception:
+    status = error.status or 502 if isinstance(error, ProviderError) else 400
+    return CustomLLMError(status, str(error))

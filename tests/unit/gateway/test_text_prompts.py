@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.gateway.gateway_calls import CLIENTS, TOOL, asked, gateway, run
 
-from toolwire import ContentDelta, Finish, FinishReason, Message, OutputSchema, ToolDefinition
+from toolwire import ContentDelta, DefinitionError, Finish, FinishReason, Message, OutputSchema, ToolDefinition
 from toolwire.gateway.text_prompts import REQUIRED, describe_request
 from toolwire.gateway.upstreams import TextUpstream
 from toolwire.models import TextBackend
@@ -70,6 +70,10 @@ def test_the_choice_of_tools_counts() -> None:
     assert "first" not in named.messages[0].text and named.messages[0].text.endswith(REQUIRED)
     assert text_of(ChatRequest(user, TOOLS, ToolChoice("required"))).endswith(REQUIRED)
     assert describe_request(ChatRequest(user), "hermes").messages == user
+    with pytest.raises(DefinitionError, match="names 'secnd'; did you mean second?"):
+        describe_request(ChatRequest(user, TOOLS, ToolChoice("required", ("secnd",))), "hermes")
+    with pytest.raises(DefinitionError, match="names 'x'; it is not among the tools"):
+        describe_request(ChatRequest(user, (), ToolChoice("required", ("x",))), "hermes")
 
 
 def test_the_schema_of_an_output_is_asked_for() -> None:
