@@ -267,6 +267,12 @@ def test_a_server_without_keys_is_not_asked_with_a_wrong_one(capsys: pytest.Capt
         (("--api", "openai", "--model", "m", "--only", "usages"), "there is no probe 'usages'; did you mean usage"),
         (("--api", "openai", "--model", "m", "--only", "x"), "there are answers, tokens"),
         (("missing", "--config", "none.toml"), "none.toml"),
+        (("http://127.0.0.1:1", "--report", "."), "--report .: it is a directory; name a file"),
+        (("http://127.0.0.1:1", "--junit", "nowhere/x.xml"), "there is no directory nowhere"),
+        (
+            ("http://127.0.0.1:1", "--compare", "http://127.0.0.1:1", "--report", "nowhere/x.json"),
+            "no directory nowhere",
+        ),
     ],
 )
 def test_wrong_usage_says_what_to_do(

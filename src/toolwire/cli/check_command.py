@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -100,6 +101,7 @@ def check(
 ) -> None:
     """Ask a model's endpoint small questions, and say which rules of its API it breaks."""
     _check_mode(options)
+    _check_files(options)
     profile = _checked_profile(target, options)
     if options.compare is not None:
         from toolwire.cli.compare_vendors import compare_endpoints  # here, because only it needs the extra
@@ -156,6 +158,24 @@ def _check_mode(options: CheckOptions) -> None:
     for name, is_set in (("smoke", options.smoke), ("only", options.only), ("junit", options.junit)):
         if is_set:
             raise CliError(f"--{name} belongs to the probes, which --compare does not run")
+
+
+def _check_files(options: CheckOptions) -> None:
+    """Check that the reports can be written, before requests are paid for whose answers would be lost.
+
+    Raises:
+        CliError: one cannot be.
+    """
+    for name, file in (("report", options.report), ("junit", options.junit)):
+        if file is None:
+            continue
+        path = Path(file)
+        if path.is_dir():
+            raise CliError(f"--{name} {file}: it is a directory; name a file")
+        if not path.parent.is_dir():
+            raise CliError(f"--{name} {file}: there is no directory {path.parent}")
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            raise CliError(f"--{name} {file}: it cannot be written")
 
 
 def _for_reference(options: CheckOptions) -> CheckOptions:
