@@ -32,8 +32,8 @@ class ToolwireLiteLLM(CustomLLM):
 
     It is registered in `litellm.custom_provider_map`, and models of the provider are asked by `litellm.completion` and
     the others. Calls that are incomplete are left out of a whole answer; in a stream their arguments are not JSON. An
-    error of the model is an exception of LiteLLM with the status, or else 502; a request that cannot be sent to the model
-    has 400, with which LiteLLM does not try again.
+    error of the model is an exception of LiteLLM with the status, or else 502; a request that cannot be sent to the
+    model has 400, with which LiteLLM does not try again.
 
     Args:
         model: the model; see `toolwire.integrations.AnyModel`.

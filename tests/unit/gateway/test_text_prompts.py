@@ -70,7 +70,7 @@ def test_the_choice_of_tools_counts() -> None:
     assert "first" not in named.messages[0].text and named.messages[0].text.endswith(REQUIRED)
     assert text_of(ChatRequest(user, TOOLS, ToolChoice("required"))).endswith(REQUIRED)
     assert describe_request(ChatRequest(user), "hermes").messages == user
-    with pytest.raises(DefinitionError, match="names 'secnd'; did you mean second?"):
+    with pytest.raises(DefinitionError, match=r"names 'secnd'; did you mean second\?"):
         describe_request(ChatRequest(user, TOOLS, ToolChoice("required", ("secnd",))), "hermes")
     with pytest.raises(DefinitionError, match="names 'x'; it is not among the tools"):
         describe_request(ChatRequest(user, (), ToolChoice("required", ("x",))), "hermes")
