@@ -240,3 +240,18 @@ def test_lone_surrogates_in_names_and_texts_do_not_end_the_run(here: Path, capsy
         assert run(["reparse", str(here / name), "--workers", "1", "--json"]) == 0
         report = json.loads(capsys.readouterr().out)
         assert report["counts"] == {"m\\ud800": {"lost": 1}}
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals of a terminal")
+def test_an_interruption_of_all_processes_prints_one_line(here: Path) -> None:
+    (here / "many.jsonl").write_text((json.dumps({"text": "<tool_call>" * 30}) + "\n") * 30_000)
+    command = [sys.executable, "-m", "toolwire", "reparse", "many.jsonl", "--workers", "2"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, cwd=here, start_new_session=True)
+    # The workers import their modules when the file of results is there, and answer nothing yet.
+    while not (here / "reparse" / "reparse.db").exists() and process.poll() is None:
+        time.sleep(0.01)
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in errors and b"KeyboardInterrupt" not in errors

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -93,11 +94,32 @@ def process_workers(count: int, options: ReparseOptions) -> Iterator[BatchWorker
     # Processes are spawned, because a fork would copy open files and locks of this one.
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(count, context, _begin, (options,)) as pool:
+
+        def submit(lines: Sequence[bytes]) -> Callable[[], BatchResult]:
+            with _interruptions_later():
+                return pool.submit(_reread, lines).result
+
         try:
-            yield BatchWorkers(lambda lines: pool.submit(_reread, lines).result, ahead=_AHEAD * count)
+            yield BatchWorkers(submit, ahead=_AHEAD * count)
         finally:
             # After an error or an interruption, batches that were read ahead are not worth waiting for.
             pool.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def _interruptions_later() -> Iterator[None]:
+    """Block SIGINT while processes are started: they inherit it, and only this one answers an interruption.
+
+    A terminal sends Ctrl-C to all of them, and each would print a traceback, even while it still imports modules.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _all_batches(sources: Sequence[Path], progress: ProgressFile) -> Iterator[Batch]:
