@@ -191,7 +191,7 @@ def test_without_a_file_there_are_no_models(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[models.q", "toolwire.toml: Expected"),
+        ("[models.q", "toolwire.toml: not TOML: Expected"),
         ("[models.q]\nformt = 'hermes'", "toolwire.toml:2: models.q.formt: there is no such key.*did you mean format"),
         ("[models.q]\nformat = 'hermes'", "models.q: give either model or llm_model"),
         ("[models.q]\nmodel = 'a:b'\nllm_model = 'c'", "models.q: give either model or llm_model"),
