@@ -475,6 +475,8 @@ def test_convert_translates_and_tells_what_is_lost(tmp_path: Path) -> None:
         (("check", "--api", "openia", "--model", "x"), "unknown provider API 'openia'; did you mean openai"),
         (("ask", "Hello", "--api", "openia", "--model", "x"), "unknown provider API 'openia'; did you mean openai"),
         (("ask", "Hello", "--model", "openia:gpt-5"), "; did you mean openai:gpt-5?"),
+        (("ask", "Hello", "--model", "deepseek-r1:7b"), "; with Ollama, it is --api ollama --model deepseek-r1:7b"),
+        (("ask", "Hello", "--model", "mixtral:8x7b-instruct-q4_K_M"), "; with Ollama, it is --api ollama --model"),
         (("ask", "Hello", "--model", "qwen3:8b"), "or --api or --base-url"),
         (("ask", " "), "the question is empty"),
     ],

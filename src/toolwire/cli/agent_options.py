@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
@@ -168,6 +169,10 @@ class AgentOptions:
             check_local_model(self.model or DEFAULT_MODEL)
 
 
+_SIZE_TAG = re.compile(r"(?:\d+x)?\d+(?:\.\d+)?[bm](?:-[\w.-]+)?|latest")
+"""The part behind the colon in the names of models that Ollama serves."""
+
+
 def check_local_model(name: str) -> None:
     """Check that a model on this machine exists.
 
@@ -184,12 +189,13 @@ def check_local_model(name: str) -> None:
 
 
 def _nearest_provider(name: str) -> str:
-    """Return the end of a message that corrects the provider before a colon, or "" if none resembles it."""
+    """Return the end of a message that says how a name with a colon is written, or "" if nothing resembles it."""
     provider, colon, model = name.partition(":")
+    if _SIZE_TAG.fullmatch(model):  # deepseek-r1:7b names no provider, though one has nearly that name
+        return f"; with Ollama, it is --api ollama --model {name}"
     try:
         get_api(provider)
     except UnknownApi as error:
-        # Names of models with a tag, such as llama3.1:8b, have a colon too, and resemble some provider a little.
         near = closest(provider, error.suggestions, similarity=_NEAR_PROVIDER)
         return did_you_mean(f"{other}:{model}" for other in near) if colon and model else ""
     return ""
