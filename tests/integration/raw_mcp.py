@@ -60,6 +60,9 @@ def call(id, params):
             send({"id": id, "result": step["result"]})
         elif "error" in step:
             send({"id": id, "error": step["error"]})
+        elif "answer" in step:
+            sys.stdout.write(step["answer"] % json.dumps(id) + "\n")
+            sys.stdout.flush()
         elif "line" in step:
             sys.stdout.write(step["line"] + "\n")
             sys.stdout.flush()

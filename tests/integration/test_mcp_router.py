@@ -184,6 +184,29 @@ def test_protocol_errors_and_noise_are_reported(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_an_answer_that_cannot_be_read_is_an_error_at_once(tmp_path: Path) -> None:
+    line = '{"jsonrpc": "2.0", "id": %s, "result": null}'
+    server = raw(tmp_path, tools=[tool("t")], calls={"t": [{"answer": line}, {"text": "late"}]}, timeout=600)
+
+    async def main() -> None:
+        async with at(server) as desk, asyncio.timeout(60):
+            error = (await desk.call("t")).error
+            assert "is not one of JSON-RPC (result: Input should be a valid dictionary)" in error
+            assert (await desk.call("t")).error == error  # the server is still there
+
+    asyncio.run(main())
+
+
+def test_a_server_that_takes_no_cursor_has_each_tool_once(tmp_path: Path) -> None:
+    page = [tool("t"), tool("u")]
+
+    async def main() -> None:
+        async with at(raw(tmp_path, pages=[page, page])) as desk:
+            assert desk.states() == {"t": "approved", "u": "approved"}
+
+    asyncio.run(main())
+
+
 def test_all_pages_of_a_listing_are_read(tmp_path: Path) -> None:
     pages = [[tool(f"t{at}")] for at in range(5)]
 

@@ -21,6 +21,7 @@ from toolwire.mcp.servers import McpServer
 from toolwire.schema.pointer import follow_pointer
 from toolwire.schema.validation import check_schema
 from toolwire.text.escape import is_invisible, strip_invisible
+from toolwire.text.json_text import equal_json
 from toolwire.text.truncate import truncate
 from toolwire.tools import Tier, ToolDefinition
 
@@ -106,7 +107,7 @@ def read_tools(listed: Iterable[Any], server: McpServer, others: Iterable[str] =
         server: the server that sent it.
         others: the names of all servers; a tool must not look like one of another server.
     """
-    listed = list(listed)
+    listed = _without_repetitions(listed)
     tools: dict[str, DeclaredTool] = {}
     quarantined: list[QuarantinedTool] = []
     duplicates = {name for name, count in Counter(map(_name, listed)).items() if count > 1}
@@ -129,6 +130,21 @@ def read_tools(listed: Iterable[Any], server: McpServer, others: Iterable[str] =
             QuarantinedTool("(more)", f"{len(listed) - MAX_TOOLS} tools beyond the first {MAX_TOOLS} are not read")
         )
     return list(tools.values()), quarantined
+
+
+def _without_repetitions(listed: Iterable[Any]) -> list[Any]:
+    """Return a list without tools that are listed again word for word: pages overlap if a server's tools change.
+
+    Tools of one name that differ stay, for no name may mean two tools.
+    """
+    first: dict[str, Any] = {}
+    distinct: list[Any] = []
+    for entry in listed:
+        name = _name(entry)
+        if not name or name not in first or not equal_json(first[name], entry):
+            distinct.append(entry)
+            first.setdefault(name, entry)
+    return distinct
 
 
 def from_stored(given: Mapping[str, Any], server: McpServer) -> DeclaredTool | None:

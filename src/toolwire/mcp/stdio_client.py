@@ -21,7 +21,8 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp import StdioServerParameters, stdio_client
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
+from pydantic import ValidationError
 
 from toolwire.mcp.servers import Launch
 from toolwire.runtime.process_groups import signal_group
@@ -131,9 +132,34 @@ def _message(line: bytes) -> SessionMessage | Exception:
     except ValueError as error:
         # The validator's own reader refuses a whole list of tools for one schema that is nested deeply.
         try:
-            return SessionMessage(jsonrpc_message_adapter.validate_python(json.loads(line), by_name=False))
+            value = json.loads(line)
         except (ValueError, RecursionError):
             return error
+        try:
+            return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
+        except (ValueError, RecursionError):
+            return _failed_answer(value) or error
+
+
+def _failed_answer(value: Any) -> SessionMessage | None:
+    """Return the error that takes the place of an answer which is not one of JSON-RPC; None if it answers nothing.
+
+    Without it, the request would wait for its answer until its time is up.
+    """
+    id = value.get("id") if isinstance(value, dict) and "method" not in value else None
+    if not isinstance(id, str | int) or isinstance(id, bool):
+        return None
+    answer = JSONRPCResponse if value.get("error") is None else JSONRPCError
+    try:
+        answer.model_validate(value, by_name=False)
+        reason = ""
+    except (ValidationError, RecursionError) as error:
+        reason = str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            reason = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    message = f"its answer is not one of JSON-RPC ({reason}), so that nobody knows what it did"
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=id, error=ErrorData(code=PARSE_ERROR, message=message)))
 
 
 async def _write(program: _Program, outgoing: _Outgoing, incoming: _Incoming) -> None:

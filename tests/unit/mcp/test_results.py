@@ -116,6 +116,14 @@ def test_escaped_names_do_not_collide() -> None:
     assert ([item.definition.name for item in tools], bad) == (["a%20b", "a%2520b"], [])
 
 
+def test_a_tool_that_is_listed_again_is_one_tool_and_two_of_a_name_are_none() -> None:
+    other = {**T, "name": "other"}
+    tools, bad = read_tools([other, T, {**other, "description": "Changed."}, dict(T), other], A)
+    assert [item.name for item in tools] == [T["name"]]
+    assert [item.name for item in bad] == ["other", "other"]
+    assert {item.reason for item in bad} == {"the server has several tools of this name"}
+
+
 @pytest.mark.parametrize("given", [None, 5, [], {}, {"name": ""}, {**T, "description": 5}, {**T, "inputSchema": []}])
 def test_invalid_tool_is_quarantined(given: Any) -> None:
     tools, (bad,) = read_tools([given], A)

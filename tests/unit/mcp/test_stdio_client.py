@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCError
 
 from toolwire.mcp.stdio_client import _message
 
@@ -29,6 +30,31 @@ def test_a_schema_that_is_nested_deeply_does_not_stop_the_tools_beside_it() -> N
 def test_a_message_that_cannot_be_read_is_an_error() -> None:
     assert isinstance(_message(b"{"), ValueError)
     assert isinstance(_message(b"[" * 100_000), ValueError)
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ({"result": None}, "(result: Input should be a valid dictionary)"),
+        ({"result": []}, "(result: Input should be a valid dictionary)"),
+        ({"result": {}, "jsonrpc": "1.0"}, "(jsonrpc: Input should be '2.0')"),
+        ({}, "(result: Field required)"),
+        ({"error": "no"}, "(error: Input should be a valid dictionary or instance of ErrorData)"),
+        ({"error": {"code": 1}}, "(error.message: Field required)"),
+    ],
+)
+@pytest.mark.parametrize("id", [7, "seven"])
+def test_an_answer_that_cannot_be_read_ends_its_request(answer: dict[str, object], why: str, id: int | str) -> None:
+    message = _message(json.dumps({"jsonrpc": "2.0", "id": id, **answer}).encode())
+    assert isinstance(message, SessionMessage)
+    assert isinstance(message.message, JSONRPCError)
+    assert message.message.id == id
+    assert why in message.message.error.message
+
+
+@pytest.mark.parametrize("value", [{"id": True, "result": None}, {"result": None}, {"id": 1, "method": 5}, [], None])
+def test_a_message_that_answers_nothing_is_an_error(value: object) -> None:
+    assert isinstance(_message(json.dumps(value).encode()), ValueError)
 
 
 KILLED_BETWEEN = """
