@@ -4,12 +4,14 @@ A result may contain a call in any format, and a model may repeat what it has re
 problem reports it. A model rarely repeats exactly, so the texts are compared without white space, quotes, invisible
 characters and the marks that make a result inert, with escapes, entities and letters that pass for others resolved, and
 with and without what tools write before a line: its number, its file, its time, the mark of a quotation or a comment.
-A call may also begin in one result and end in the next.
+A call may also begin in one result and end in the next. Wherever a call has enough letters, these alone are compared,
+line by line: bold print, wrapped lines, strings in pieces, and any text before or behind a line make no difference.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -27,13 +29,23 @@ from toolwire.text.unicode_forms import normalize
 _ECHOED: ProblemKind = "echoed_result"
 # Backslashes and blanks are looked at once: a run of them that leads nowhere is not searched again from its middle.
 _CODE_POINTS = re.compile(r"(?:(?<!\\)\\++u[0-9a-fA-F]{4})+")
-_LATIN_1 = re.compile(r"(?<!\\)\\++x([0-9a-fA-F]{2})")
+_NUMBERED = re.compile(r"(?<!\\)\\++(?:x([0-9a-fA-F]{2})|U([0-9a-fA-F]{8})|u\{([0-9a-fA-F]{1,6})\}|([0-3][0-7]{2}))")
+"""One character by its number: two digits, eight, any number of them in braces, or three of base eight."""
+_PERCENT = re.compile(r"(?:%[0-9a-fA-F]{2})+")
+_MARKUP = re.compile(
+    r"</?(?:a|b|i|u|s|em|strong|code|kbd|samp|tt|span|font|mark|small|big|sub|sup|wbr|br|p|div|li|td|th|tr|pre)"
+    r"(?:\s[^<>]{0,300})?/?>"
+    r"|\[(?P<shown>[^\[\]\n]{1,200})\]\([^()\n]{1,300}\)",
+    re.IGNORECASE,
+)
+"""Tags of HTML that may be inside a line, and links of Markdown."""
 _ESCAPE = re.compile(r"\\+[nrtbf]?")
 _TERMINAL_SEQUENCE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _ESCAPED_SPACE = re.compile(r"(?<!\\)\\++[nrt]")
 _LINE_PREFIX = re.compile(
     r"^[ \t]*+(?:"
     r"(?:\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T ])?[0-9]{2}:[0-9]{2}:[0-9]{2}[0-9.,:+Z]*\]?(?:[ \t]+\[?[A-Z]{4,8}\]?:?)?[ \t]"
+    r"|\[?(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|FATAL|CRITICAL)\]?:?[ \t]+(?:[\w.\[\]-]{1,80}:[ \t]+)?"
     r"|(?:[^\s:]{1,200}[:-])?[0-9]{1,9}(?:[:|)\t\u2192-]| {1,2})"  # its number: 7:, path:7:, path-7-, 7|, 7 and a tab
     r"|(?:[>#+*;%|-]|//|--)"  # a quotation, a comment, an added line, an item, a cell
     r"|\[[0-9]{1,9}\]"
@@ -41,6 +53,10 @@ _LINE_PREFIX = re.compile(
     re.MULTILINE,
 )
 """The text before each line of a listing, a log, a quotation, a comment or a change, and the end of a table's row."""
+_MIN_LETTERS = 8
+"""Minimum number of letters and digits of a call for which these alone are compared."""
+_MAX_BETWEEN = 80
+"""Maximum number of letters and digits between two lines of a call in a result: the text before each line of a log."""
 _PREFIXES = 3
 """Maximum number of prefixes of one line, such as the number of a quoted line."""
 _LEVELS = 3
@@ -53,6 +69,8 @@ _LOOKALIKES = {
 _OVERLAY = 1
 """The combining class of signs that strike a character out."""
 _WORD = re.compile(r"[^\W_]+")
+_LETTER = re.compile(r"[^\W_]")
+_WITHOUT_SIGNS = {number: None for number in range(128) if not chr(number).isalnum()}
 _READ_BY_MARKERS = frozenset({"coerced"})
 """Repairs that leave the text of a call as its format writes it."""
 
@@ -194,7 +212,8 @@ class _Results:
     def mention(self, name: str) -> bool:
         """Return whether a tool's name occurs in a result, in any spelling."""
         word = max(_WORD.findall(name.casefold()), key=len, default="")
-        return any(result.may_contain(word) and _plain(_folded(name)) in result.plain for result in self._texts)
+        bare = _bare(_folded(name))
+        return any(result.may_contain(word) and result.mentions(bare) for result in self._texts)
 
     def contain(self, call: ToolCall) -> bool:
         """Return whether a result contains the text of a call.
@@ -205,9 +224,14 @@ class _Results:
         raw = _folded(call.raw)
         if self._contain_folded(raw.strip(",;")):
             return True
+        whole = _Letters(map(_folded, call.raw.splitlines()))
+        if any(result.contains_letters(whole) for result in self._texts):
+            return True
         if call.confidence >= 1 and _READ_BY_MARKERS.issuperset(call.repairs):
             return False
-        return self._contain_folded(_essence(call, raw))
+        essence = _essence(call, raw)
+        letters = _Letters([essence])
+        return self._contain_folded(essence) or any(result.contains_letters(letters) for result in self._texts)
 
     def contain_text(self, text: str) -> bool:
         """Return whether a result contains a text."""
@@ -220,6 +244,53 @@ class _Results:
     def _all_folded(self) -> str:
         """All texts one after the other: a model that repeats two of them writes a call that is half in each."""
         return "".join(result.folded for result in self._texts) if len(self._texts) > 1 else ""
+
+
+class _Letters:
+    """The letters and digits of a call, and the sign that ends it, without which a longer call would be the same.
+
+    Args:
+        lines: its folded lines.
+    """
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        text = "\n".join(lines).rstrip(",;\n")
+        self.lines = [bare for line in text.split("\n") if (bare := _bare(line))]
+        self.end = text[-1:]
+        count = sum(map(len, self.lines))
+        self.comparable = count >= _MIN_LETTERS and not self.end.isalnum()
+
+
+class _Form:
+    """A folded text, and its letters and digits."""
+
+    def __init__(self, folded: str) -> None:
+        self.folded = folded
+
+    @cached_property
+    def bare(self) -> str:
+        return _bare(self.folded)
+
+    @cached_property
+    def _places(self) -> list[int]:
+        """The positions of the letters and digits in the folded text, and its end."""
+        return [*(match.start() for match in _LETTER.finditer(self.folded)), len(self.folded)]
+
+    def contains(self, letters: _Letters) -> bool:
+        """Return whether these lines occur one near the other, and the sign that ends them behind the last."""
+        first, *rest = letters.lines
+        start = self.bare.find(first)
+        while start >= 0:
+            pos = start + len(first)
+            for line in rest:
+                at = self.bare.find(line, pos, pos + len(line) + _MAX_BETWEEN)
+                pos = at + len(line) if at >= 0 else -1
+                if pos < 0:
+                    break
+            if pos > 0 and letters.end in self.folded[self._places[pos - 1] + 1 : self._places[pos]]:
+                return True
+            start = self.bare.find(first, start + 1)
+        return False
 
 
 class _Result:
@@ -235,35 +306,45 @@ class _Result:
 
     @cached_property
     def _lower(self) -> str:
-        return self._text.casefold()
+        return _bare(_ESCAPED_SPACE.sub("", self._text) if "\\" in self._text else self._text).casefold()
 
     @cached_property
+    def _whole(self) -> _Form:
+        return _Form(_folded(self._text))
+
+    @property
     def folded(self) -> str:
         """The text for comparison with calls."""
-        return _folded(self._text)
+        return self._whole.folded
+
+    def mentions(self, bare: str) -> bool:
+        """Return whether it contains the letters of a name."""
+        return bare in self._whole.bare or any(bare in form.bare for form in self._others)
 
     @cached_property
-    def _without_prefixes(self) -> Sequence[str]:
-        """The same, with one prefix less of each line, with two less, and so on."""
+    def _others(self) -> Sequence[_Form]:
+        """The same without markup, with one prefix less of each line, with two less, and so on."""
         lines, forms = _ESCAPED_SPACE.sub(_escaped_space, self._text), []
+        if "<" in lines or "](" in lines:
+            unmarked = _MARKUP.sub(lambda markup: markup["shown"] or "", resolve_entities(lines))
+            forms.append(_Form(_folded(unmarked)))
         for _ in range(_PREFIXES):
             before, lines = lines, _LINE_PREFIX.sub("", lines)
             if lines == before:
                 break
-            forms.append(_folded(lines))
+            forms.append(_Form(_folded(lines)))
         return forms
 
     def contains(self, text: str) -> bool:
         """Return whether it contains a folded text."""
-        return text in self.folded or any(text in form for form in self._without_prefixes)
+        return text in self.folded or any(text in form.folded for form in self._others)
 
-    @cached_property
-    def plain(self) -> str:
-        """The text for comparison with names."""
-        return _plain(self.folded)
+    def contains_letters(self, letters: _Letters) -> bool:
+        """Return whether it contains a call, of which letters and digits are enough to be sure."""
+        return letters.comparable and any(form.contains(letters) for form in (self._whole, *self._others))
 
 
-_HIDING = ("\\u", "\\x", "\x1b", "&")
+_HIDING = ("\\u", "\\x", "\\U", "\\0", "\\1", "\x1b", "&", "%", "<", "](")
 
 
 def _folded(text: str) -> str:
@@ -276,8 +357,10 @@ def _folded(text: str) -> str:
             text = resolve_entities(text)
         if "\\" in text:
             text = _CODE_POINTS.sub(_characters, text)
-            text = _LATIN_1.sub(lambda escape: chr(int(escape[1], 16)), text)
+            text = _NUMBERED.sub(_numbered, text)
             text = _ESCAPE.sub("", text)
+        if "%" in text:
+            text = _PERCENT.sub(_percent_decoded, text)
         if text == before:
             break
     if "\x1b" in text:
@@ -305,8 +388,19 @@ def _characters(escapes: re.Match[str]) -> str:
     return units.decode("utf-16-be", "replace")
 
 
-def _plain(text: str) -> str:
-    return text.replace("_", "").replace("-", "").replace(".", "")
+def _numbered(escape: re.Match[str]) -> str:
+    """Return the character for an escape with its number; the escape, if no character has it."""
+    number = int(escape[4], 8) if escape[4] else int(escape[1] or escape[2] or escape[3], 16)
+    return chr(number) if number <= sys.maxunicode else escape[0]
+
+
+def _percent_decoded(octets: re.Match[str]) -> str:
+    return bytes.fromhex(octets[0].replace("%", "")).decode("utf-8", "replace")
+
+
+def _bare(text: str) -> str:
+    """Return the letters and digits of a text."""
+    return text.translate(_WITHOUT_SIGNS) if text.isascii() else "".join(_WORD.findall(text))
 
 
 def _essence(call: ToolCall, raw: str) -> str:
