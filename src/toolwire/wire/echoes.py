@@ -289,7 +289,7 @@ class _Form:
                     break
             if pos > 0 and letters.end in self.folded[self._places[pos - 1] + 1 : self._places[pos]]:
                 return True
-            start = self.bare.find(first, start + 1)
+            start = self.bare.find(first, start + len(first))
         return False
 
 
