@@ -336,7 +336,7 @@ class Gemini(ProviderApi):
     def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
         """Return the function that reads the responses of one stream."""
         reader = GeminiStreamReader(builder)
-        return lambda frame: reader.answer(frame.value)
+        return lambda frame: reader.piece(frame.value)
 
     def write_error(self, message: str, kind: FailureKind = INTERNAL, head: Head | None = None) -> bytes:
         """Return the event that reports a failure in the middle of a stream."""

@@ -12,6 +12,7 @@ from toolwire.providers.citations import content_of
 from toolwire.providers.finish_reasons import read_reason, write_reason
 from toolwire.providers.message_parts import Json, UsageReader, answer_members, object_of
 from toolwire.providers.reasoning_seals import unsealed
+from toolwire.providers.repeated_frames import RepeatedFrames
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.stream_codec import Head
 from toolwire.text.escape import replace_surrogates
@@ -154,6 +155,12 @@ class GeminiStreamReader:
         self._content: list[str] = []
         self._cited: set[str] = set()  # statements whose sources have been reported; a stream may repeat them
         self._pieces: _Pieces | None = None
+        self._repeated = RepeatedFrames(_is_unique_response)
+
+    def piece(self, response: Json) -> None:
+        """Report the content of a response of a stream to the builder, unless it is the last one again."""
+        if not self._repeated.repeats(response):
+            self.answer(response)
 
     def answer(self, response: Mapping[str, Any], *, whole: bool = False) -> None:
         """Report the content of a response to the builder; `whole`: each of its parts is complete."""
@@ -265,6 +272,18 @@ class GeminiStreamReader:
         if word == "MALFORMED_FUNCTION_CALL" or (word == "UNEXPECTED_TOOL_CALL" and not builder.call_count):
             raw = str(candidate.get("finishMessage") or "")
             builder.add_problem("malformed", f"the model's call could not be read by its provider: {word}", raw)
+
+
+def _is_unique_response(response: Json) -> bool:
+    """Return whether a response with a call is unique: it has an id, a signature, or a count of tokens."""
+    response = camel(response)
+    candidates = [camel(candidate) for candidate in listed(response.get("candidates"))]
+    parts = [camel(part) for candidate in candidates for part in (candidate.get("content") or {}).get("parts") or ()]
+    calls = [part for part in parts if part.get("functionCall")]
+    counted = "candidatesTokenCount" in camel(response.get("usageMetadata"))  # of the stream so far, so that it grows
+    return bool(calls) and (
+        counted or any(part.get("thoughtSignature") or camel(part["functionCall"]).get("id") for part in calls)
+    )
 
 
 def _source(chunk: Json) -> CitedSource:

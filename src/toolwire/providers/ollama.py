@@ -48,6 +48,7 @@ from toolwire.providers.message_parts import (
 )
 from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.output_support import OLLAMA
+from toolwire.providers.repeated_frames import RepeatedFrames
 from toolwire.providers.request import ChatRequest, Notes, ToolChoice, group_results, split_results
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import JSON_SCHEMA
@@ -251,8 +252,11 @@ message.tool_calls[function]: id type function
 
     def stream_reader(self, builder: ResponseBuilder) -> Callable[[Frame], None]:
         """Return the function that reads the lines of one stream."""
+        repeated = RepeatedFrames(_is_unique_line)
 
         def read(frame: Frame) -> None:
+            if repeated.repeats(frame.value):
+                return
             self.read_response(frame.value, builder)
             # The members of an error are no part of an answer.
             if not may_be_error(frame.value) or isinstance(frame.value.get("message"), Mapping):
@@ -292,6 +296,12 @@ message.tool_calls[function]: id type function
 def _call(call: ToolCall) -> Json:
     written: Json = {"function": {"name": call.name, "arguments": call.arguments}}
     return {"id": call.id, **written} if call.id else written
+
+
+def _is_unique_line(line: Json) -> bool:
+    """Return whether a line with calls says when it was written more exactly than to the second."""
+    message = line.get("message")
+    return isinstance(message, Mapping) and bool(message.get("tool_calls")) and "." in str(line.get("created_at"))
 
 
 def _with_images(message: Json, parts: Iterable[Part]) -> Json:
