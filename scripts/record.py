@@ -43,15 +43,14 @@ from toolwire.events import collect
 from toolwire.messages import ParsedResponse
 from toolwire.providers.model_settings import RequestAdditions
 from toolwire.text.redaction import (
-    MIN_LENGTH,
     REDACTED,
     environment_secrets,
     is_secret_name,
     redact,
     redact_value,
-    secret_spellings,
     secrets_in,
 )
+from toolwire.text.secret_spellings import MIN_LENGTH, secret_spellings
 
 FEATURES = ("tools", "tool_choice", "tool_config", "toolConfig", "response_format", "thinking", "reasoning")
 """Members of a request that a row names in `feats`."""

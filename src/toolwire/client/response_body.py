@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from toolwire.errors import ProviderError
 from toolwire.text.json_text import is_nested_too_deeply, standard_json
-from toolwire.text.redaction import encoded_spellings
+from toolwire.text.secret_spellings import encoded_spellings
 
 MAX_BODY = 64 << 20
 """Maximum size of a whole response, in bytes."""

@@ -35,7 +35,8 @@ from toolwire.messages import Message, ToolCall
 from toolwire.providers.request import ChatRequest
 from toolwire.schema.validation import validate
 from toolwire.telemetry.run_rows import secrets_of_process
-from toolwire.text.redaction import REDACTED, redact, redact_value, secret_spellings
+from toolwire.text.redaction import REDACTED, redact, redact_value
+from toolwire.text.secret_spellings import secret_spellings
 from toolwire.text.truncate import truncate
 
 MAX_TEXT = 200_000

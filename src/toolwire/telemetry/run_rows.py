@@ -17,7 +17,8 @@ from typing import Final
 from toolwire.telemetry.records import EndRecord, RunRecord, TurnRecord
 from toolwire.telemetry.request_rows import StoredMessages
 from toolwire.telemetry.row_codec import MAX_TEXT, kept
-from toolwire.text.redaction import REDACTED, environment_secrets, secret_spellings
+from toolwire.text.redaction import REDACTED, environment_secrets
+from toolwire.text.secret_spellings import secret_spellings
 
 STOPPED: Final = "stopped"
 """Reason of the end of an abandoned run."""

@@ -26,7 +26,8 @@ from toolwire.models.backends import NO_OPTIONS, StreamOptions
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.request import ChatRequest
-from toolwire.text.redaction import REDACTED, is_secret_name, redact_value, secret_spellings, secrets_in
+from toolwire.text.redaction import REDACTED, is_secret_name, redact_value, secrets_in
+from toolwire.text.secret_spellings import secret_spellings
 
 __all__ = ["RecordingTransport", "ReplayTransport", "ScriptedBackend", "ScriptedTransport"]
 

@@ -7,23 +7,16 @@ records less dangerous, but not harmless. The time it takes is linear in the tex
 
 from __future__ import annotations
 
-import base64
-import html
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
-from urllib.parse import quote
 
 from toolwire.text.secret_shapes import is_random, redact_shapes
+from toolwire.text.secret_spellings import MIN_ENVIRONMENT, MIN_LENGTH, redact_wrapped, secret_spellings
 
 REDACTED = "[redacted]"
-MIN_LENGTH = 4
-"""Minimum length of a secret without quotes, or of one to be searched for, in characters; shorter ones are words."""
 _SHORTEST = 7  # pragma: no mutate - a smaller number does too
 """Minimum length of a text that names a secret, in characters: `pwd="x"`."""
-MIN_ENVIRONMENT = 8
-"""Minimum length of a secret in an environment variable, in characters; shorter values are words of other texts too."""
 MAX_DEPTH = 50
 """Maximum levels of a value that are searched; anything deeper is redacted as a whole."""
 
@@ -222,8 +215,6 @@ _MEANINGLESS = re.compile(r"(?i:true|false|null|none|yes|no|string)\Z")
 _PLAIN = re.compile(r"[\d.:,-]+\Z|(?:/[\w.@+-]+)+/?\Z|[a-z]+\Z")
 """Numbers, paths and words: they are not secrets, whatever the name of their variable."""
 _NUMBER = re.compile(r"-?\d++(?:\.\d++)?\Z")
-_URL_SAFE = str.maketrans("+/", "-_")
-"""The two digits in which the Base64 of URLs differs."""
 
 
 def redact(text: str, known: Iterable[str] = ()) -> str:
@@ -234,8 +225,10 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
         known: known secrets, from `secrets_in` for example; they are redacted wherever they occur.
     """
     if known:
+        known = tuple(known)
         for secret in secret_spellings(known):
             text = text.replace(secret, REDACTED)
+        text = redact_wrapped(text, known, REDACTED)
     if len(text) < _SHORTEST:  # pragma: no mutate - only to be faster
         return text
     # A name would only hide the first word of a key of several lines.
@@ -261,59 +254,6 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
         if sign in text:
             text = pattern.sub(instead, text)
     return redact_shapes(text, REDACTED)
-
-
-def secret_spellings(known: Iterable[str]) -> list[str]:
-    """Return secrets as they occur in text, in JSON and encoded, the longest first, without those too short to find."""
-    spellings: set[str] = set()
-    for secret in known:
-        if len(secret) >= MIN_LENGTH:
-            spellings.add(secret)
-            if not secret.isalnum():
-                spellings.update(_escaped_spellings(secret))
-            elif not secret.isascii():
-                spellings.add(json.dumps(secret)[1:-1])
-            spellings.update(encoded_spellings(secret))
-    return sorted(spellings, key=len, reverse=True)
-
-
-def _escaped_spellings(secret: str) -> Iterator[str]:
-    """Yield a secret with escaped signs, as in JSON, addresses and HTML: encoders differ in which signs they escape."""
-    for ascii in (False, True):
-        spelling = json.dumps(secret, ensure_ascii=ascii)[1:-1]
-        yield spelling
-        yield spelling.replace("/", "\\/")  # PHP
-        for signs in ("<>&", "<>&'+`"):  # Go, .NET
-            for form in ("\\u{:04x}", "\\u{:04X}"):
-                yield "".join(form.format(ord(c)) if c in signs else c for c in spelling)
-    for safe in ("/", "!'()*", ";,/?:@&=+$!'()*#"):  # Python, and both functions of JavaScript
-        percent = quote(secret.encode("utf-8", "surrogatepass"), safe)
-        yield percent
-        yield re.sub("%..", lambda match: match[0].lower(), percent)
-    for quotes in (False, True):
-        yield html.escape(secret, quote=quotes)
-
-
-def encoded_spellings(secret: str) -> Iterator[str]:
-    """Yield a secret in hexadecimal digits, in percent-encoding, and in Base64, also where it begins inside a text.
-
-    Secrets shorter than `MIN_ENVIRONMENT` have none: a few digits occur in other texts too.
-    """
-    data = secret.encode("utf-8", "surrogatepass")
-    if len(data) < MIN_ENVIRONMENT:
-        return
-    yield data.hex()
-    yield data.hex().upper()
-    percent = quote(data, safe="")
-    if percent != secret:
-        yield percent
-        yield re.sub("%..", lambda match: match[0].lower(), percent)
-    for before in range(3):  # bytes of other text that share a group of three with the secret
-        digits = base64.b64encode(bytes(before) + data).decode()
-        # Digits at both ends that also depend on other bytes are left out.
-        digits = digits[-(-before * 8 // 6) : (before + len(data)) * 8 // 6]
-        yield digits
-        yield digits.translate(_URL_SAFE)
 
 
 def redact_value(value: Any) -> Any:

@@ -242,7 +242,50 @@ def test_known_secrets_are_redacted_as_they_are_encoded(encode: Callable[[bytes]
     assert not any(written[at : at + 6] in clean for at in range(len(encode(before.encode())), len(written) - 5))
 
 
+def wrapped(digits: bytes) -> bytes:
+    return b"\n".join(digits[at : at + 40] for at in range(0, len(digits), 40))
+
+
+@pytest.mark.parametrize("before", range(6))
+@pytest.mark.parametrize(
+    "encode",
+    [
+        pytest.param(base64.b32encode, id="base32"),
+        pytest.param(lambda data: base64.b32encode(data).lower(), id="small base32"),
+        pytest.param(base64.encodebytes, id="base64"),
+        pytest.param(lambda data: base64.encodebytes(data).replace(b"\n", b"\\n"), id="base64 in JSON"),
+        pytest.param(lambda data: base64.encodebytes(data).replace(b"\n", b"\\\\r\\\\n  "), id="base64 in JSON twice"),
+        pytest.param(
+            lambda data: b"\n".join(base64.b32encode(data)[at : at + 40] for at in range(0, 400, 40)), id="wrapped"
+        ),
+        pytest.param(lambda data: b"\n".join(data.hex().encode()[at : at + 60] for at in range(0, 900, 60)), id="hex"),
+    ],
+)
+def test_known_secrets_are_redacted_across_lines_of_digits(encode: Callable[[bytes], bytes], before: int) -> None:
+    secret = "Zq8>1Lk?mP0xY7u"
+    written = encode(f"{'.' * (before + 40)}{secret}{'.' * 40}".encode()).decode()
+    clean = redact(f"it is\n{written}\n!", (secret,))
+    assert clean.count(REDACTED) == 1
+    assert len(clean) <= len(f"it is\n{written}\n!") - 18 + len(REDACTED)  # the digits that depend on it alone
+    assert clean.endswith("\n!")
+
+
+@pytest.mark.parametrize(
+    "each",
+    [
+        *("\\x{:02x}", "\\x{:02X}", "\\u{:04x}", "%{:02X}", "\\{:03o}", "{:02x} "),
+        *("{:02X}:", "0x{:02x}, ", "{}, ", "&#{};", "&#x{:x};"),
+    ],
+)
+def test_known_secrets_are_redacted_byte_by_byte(each: str) -> None:
+    secret = "Zq8>1Lk?mP0xY7u"
+    clean = redact(f"it is {''.join(each.format(byte) for byte in secret.encode())}", (secret,))
+    assert clean.startswith("it is [redacted]")
+    assert len(clean) < 20
+
+
 def test_short_secrets_are_not_searched_for_in_encodings() -> None:
+    assert redact("it is \\x70\\x69\\x6e", ("pin",)) == "it is \\x70\\x69\\x6e"
     assert redact("70696e3031", ("pin01",)) == "70696e3031"
 
 
