@@ -20,6 +20,7 @@ from toolwire.client.public_addresses import (
     proxy_of,
     send_to_public,
 )
+from toolwire.mcp.deep_tools import EventLines, WholeBody
 from toolwire.mcp.servers import Launch
 
 CONNECT_SECONDS = 30.0
@@ -170,8 +171,10 @@ async def open_url(
             raise httpx2.DecodingError(
                 "the server compresses its response, which was not requested", request=response.request
             )
-        if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
-            response.stream = _BoundedStream(response.stream, limit)
+        if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+            response.stream = EventLines(response.stream, limit)
+        else:
+            response.stream = WholeBody(_BoundedStream(response.stream, limit))
 
     def client(headers: Any = None, timeout: Any = None, auth: HttpAuth | None = None) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
