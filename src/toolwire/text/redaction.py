@@ -225,10 +225,10 @@ def redact(text: str, known: Iterable[str] = ()) -> str:
         known: known secrets, from `secrets_in` for example; they are redacted wherever they occur.
     """
     if known:
-        known = tuple(known)
-        for secret in secret_spellings(known):
-            text = text.replace(secret, REDACTED)
-        text = redact_wrapped(text, known, REDACTED)
+        secrets = tuple(known)
+        for spelling in secret_spellings(secrets):
+            text = text.replace(spelling, REDACTED)
+        text = redact_wrapped(text, secrets, REDACTED)
     if len(text) < _SHORTEST:  # pragma: no mutate - only to be faster
         return text
     # A name would only hide the first word of a key of several lines.

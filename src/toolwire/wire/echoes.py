@@ -224,12 +224,13 @@ class _Results:
         raw = _folded(call.raw)
         if self._contain_folded(raw.strip(",;")):
             return True
-        whole = _Letters(map(_folded, call.raw.splitlines()))
-        if any(result.contains_letters(whole) for result in self._texts):
+        letters = _Letters(map(_folded, call.raw.splitlines()))
+        if any(result.contains_letters(letters) for result in self._texts):
             return True
         if call.confidence >= 1 and _READ_BY_MARKERS.issuperset(call.repairs):
             return False
         essence = _essence(call, raw)
+        # The essence has lost its line ends with all other white space, so that it is compared as one line.
         letters = _Letters([essence])
         return self._contain_folded(essence) or any(result.contains_letters(letters) for result in self._texts)
 
