@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from toolwire.events import ContentDelta, Event, ReasoningDelta
 from toolwire.text.spans import Spans
 from toolwire.wire.dialects import CallScanner, ReadCall
 from toolwire.wire.prepared_tools import KnownTools
@@ -103,6 +104,41 @@ def find_calls(text: str, tools: KnownTools, of_formats: Sequence[FormatCall] = 
             continue
         pos = end
         yield doubts.place(calls, begin, end)
+
+
+class TextAround:
+    """The text around the calls of a message, with the reasoning that interrupts it, in the order of the message.
+
+    Args:
+        text: all content of the message.
+        events: the events with that content and the reasoning.
+    """
+
+    def __init__(self, text: str, events: Iterable[Event]) -> None:
+        self._text = text
+        self._pos = 0
+        self._reasoning: list[tuple[int, ReasoningDelta]] = []  # each with its position in the content
+        size = 0
+        for event in events:
+            if isinstance(event, ContentDelta):
+                size += len(event.text)
+            elif isinstance(event, ReasoningDelta):
+                self._reasoning.append((size, event))
+        self._reasoning.reverse()
+
+    def up_to(self, end: int, *, behind: int) -> Iterator[Event]:
+        """Yield the text and the reasoning from the last place up to this one, behind which the text goes on."""
+        while self._reasoning and self._reasoning[-1][0] <= end:
+            at, reasoning = self._reasoning.pop()
+            yield from self._content(at)
+            yield reasoning
+        yield from self._content(end)
+        self._pos = behind
+
+    def _content(self, end: int) -> Iterator[Event]:
+        if end > self._pos:
+            yield ContentDelta(self._text[self._pos : end])
+            self._pos = end
 
 
 class Doubts:

@@ -26,7 +26,7 @@ from toolwire.messages import ToolCall, call_id
 from toolwire.text.identity_cache import IdentityCache
 from toolwire.wire.block_reader import ReadOptions, unread_members
 from toolwire.wire.dialects import ReadCall, named_object
-from toolwire.wire.embedded import EmbeddedCalls
+from toolwire.wire.embedded import EmbeddedCalls, TextAround
 from toolwire.wire.formats.react import FORMAT as REACT
 from toolwire.wire.formats.tool_tags import FORMAT as TOOL_TAGS
 from toolwire.wire.known_tools import KnownToolsReader, MessageReading
@@ -304,8 +304,11 @@ class FallbackReader:
             elif isinstance(event, CallStart) and not self._has_calls:  # the format's reader found a call
                 self._has_calls = True
                 passed.extend(self._before_first_call())
-            elif isinstance(event, ReasoningDelta) and self._has_text and not self._prose:
-                passed.extend(self._release())  # reasoning interrupts the content
+            elif isinstance(event, ReasoningDelta) and self._has_text:  # reasoning interrupts the content
+                if self._prose and self._holding:
+                    self._held.append(event)  # events stay in the order of the message
+                    continue
+                passed.extend(self._release())
             passed.append(self._moved(event) if self._calls_before else event)
         return passed
 
@@ -460,16 +463,15 @@ class FallbackReader:
 
     def _amid_prose(self, text: str, counting: Sequence[EmbeddedCalls]) -> list[Event]:
         """Return the calls that the text makes, and the text around them as content."""
+        around = TextAround(text, self._held)
         events: list[Event] = []
-        pos = index = 0
+        index = 0
         for place in counting:
-            events.append(ContentDelta(text[pos : place.start]))
+            events.extend(around.up_to(place.start, behind=place.end))
             for call in place.calls:
                 events.extend(self._call(index, call, CONFIDENCE_IN_PROSE))
                 index += 1
-            pos = place.end
-        events.append(ContentDelta(text[pos:]))
-        return [event for event in events if not isinstance(event, ContentDelta) or event.text]
+        return [*events, *around.up_to(len(text), behind=len(text))]
 
     def _call(self, index: int, read: ReadCall, confidence: float) -> Iterator[Event]:
         arguments = self._options.tools[read.name].fit(read.arguments)

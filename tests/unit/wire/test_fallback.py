@@ -12,8 +12,11 @@ from toolwire import (
     CallEnd,
     CallStart,
     ContentDelta,
+    Event,
     Finish,
     ParsedResponse,
+    ProblemFound,
+    ReasoningDelta,
     StreamParser,
     ToolCall,
     formats,
@@ -37,6 +40,7 @@ A = ("search", {"query": "a"})
 B = ("search", {"query": "b"})
 MARKED = "<tool_call>\n<function=search>\n<parameter=query>\na\n</parameter>\n</function>\n</tool_call>"
 UNKNOWN = MARKED.replace("search", "find")
+_TEXTS = (ContentDelta, ReasoningDelta)
 TAGS = "<search><query>a</query></search>"
 
 
@@ -346,3 +350,28 @@ def test_no_call_of_a_format_is_made_that_an_argument_quotes(format: str, begin:
             response = streams.parsed(text, 3, format=format, tools=[*TOOLS, NOTE], fallback="whole_message")
             assert "note" not in {call.name for call in response.tool_calls}, text
             assert response.finish_reason == ("tool_calls" if response.tool_calls else "stop"), text
+
+
+def _events(text: str, size: int) -> list[Event]:
+    parser = StreamParser(format="qwen3_coder", tools=TOOLS, fallback="embedded")
+    pieces = (text[at : at + size] for at in range(0, len(text), size))
+    return [*(event for piece in pieces for event in parser.feed(piece)), *parser.finish()]
+
+
+@pytest.mark.parametrize("end", ["", ' Then search(query="b").'])
+def test_reasoning_amid_prose_stays_in_its_place(end: str) -> None:
+    text = f"One. <think>I look.</think>Two: `get_time`.{MARKED.replace('search', 'nobody')} {UNKNOWN}{end}"
+    for size in (1, 2, 5, len(text)):
+        events = _events(text, size)
+        first, thought = (next(i for i, event in enumerate(events) if isinstance(event, kind)) for kind in _TEXTS)
+        assert first < thought
+        problems = [event.problem for event in events if isinstance(event, ProblemFound)]
+        assert [problem.position for problem in problems] == [text.find(problem.raw) for problem in problems]
+
+
+def test_a_problem_behind_reasoning_amid_prose_is_at_its_place() -> None:
+    call = '{"name": "search", "arguments": {"query": "c"}}'
+    text = f"<!--<think>name:{MARKED}search(query=(|{MARKED}{call}"
+    for size in (1, 2, 5, 20, len(text)):
+        problems = [event.problem for event in _events(text, size) if isinstance(event, ProblemFound)]
+        assert [problem.position for problem in problems] == [text.find(call)]
