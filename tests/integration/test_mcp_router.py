@@ -197,6 +197,21 @@ def test_an_answer_that_cannot_be_read_is_an_error_at_once(tmp_path: Path) -> No
     asyncio.run(main())
 
 
+def test_a_result_that_is_too_deep_is_an_error_of_the_server(tmp_path: Path) -> None:
+    deep = '{"a":' * 300 + "1" + "}" * 300
+    line = '{"jsonrpc": "2.0", "id": %s, "result": {"content": [], "structuredContent": ' + deep + "}}"
+    server = raw(tmp_path, tools=[tool("t"), tool("u")], calls={"t": [{"answer": line}]})
+
+    async def main() -> None:
+        async with at(server) as desk:
+            error = (await desk.call("t")).error
+            assert error is not None
+            assert error.startswith("The MCP server raw returned an invalid result: ")
+            assert (await desk.call("u")).success
+
+    asyncio.run(main())
+
+
 def test_a_server_that_takes_no_cursor_has_each_tool_once(tmp_path: Path) -> None:
     page = [tool("t"), tool("u")]
 

@@ -210,7 +210,7 @@ class Connection:
             if error.code == METHOD_NOT_FOUND:
                 return None
             raise self._call_error(error) from error
-        except ValidationError as error:
+        except (ValueError, RecursionError) as error:
             raise self._call_error(error) from error
         except TimeoutError as error:
             if until == deadline:
@@ -243,7 +243,7 @@ class Connection:
                         request_read_timeout_seconds=seconds,
                         progress_callback=on_progress if report is not None else None,
                     )
-            except (MCPError, TimeoutError, ValidationError) as error:
+            except (MCPError, TimeoutError, ValueError, RecursionError) as error:
                 if isinstance(error, MCPError) and error.code == CONNECTION_CLOSED:
                     dispatcher.ended.set()  # the dispatcher sets it later; the next call must not use it until then
                     await self._stderr.drain()
@@ -293,14 +293,16 @@ class Connection:
             raise ServerDown(self.server.name, self.failure or "it is not open")
         return self._live
 
-    def _call_error(self, error: MCPError | TimeoutError | ValidationError) -> ToolError:
+    def _call_error(self, error: MCPError | TimeoutError | ValueError | RecursionError) -> ToolError:
         """Return the error of a call; end a connection that cannot be used any more."""
         name, seconds = self.server.name, self.server.timeout
         if isinstance(error, TimeoutError) or (isinstance(error, MCPError) and error.code == REQUEST_TIMEOUT):
             return ToolError(
                 f"The MCP server {name} did not answer within {seconds:g} seconds; the call was cancelled."
             )
-        if isinstance(error, ValidationError):
+        if not isinstance(
+            error, MCPError
+        ):  # the SDK raises more than errors of validation, for deep results for example
             return ToolError(f"The MCP server {name} returned an invalid result: {_error_text(error)}.")
         if error.code == CONNECTION_CLOSED:
             self.failure = self._with_stderr(self._refusal.reason or "it went away")

@@ -135,6 +135,8 @@ def _message(line: bytes) -> SessionMessage | Exception:
             value = json.loads(line)
         except (ValueError, RecursionError):
             return error
+        if isinstance(value, dict) and isinstance(id := value.get("id"), float) and id.is_integer():
+            value["id"] = int(id)  # JSON has one kind of number, and some languages write all of them so
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_python(value, by_name=False))
         except (ValueError, RecursionError):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError
+from mcp_types import JSONRPCError, JSONRPCResponse
 
 from toolwire.mcp.stdio_client import _message
 
@@ -50,6 +50,14 @@ def test_an_answer_that_cannot_be_read_ends_its_request(answer: dict[str, object
     assert isinstance(message.message, JSONRPCError)
     assert message.message.id == id
     assert why in message.message.error.message
+
+
+def test_an_identifier_may_be_written_with_a_fraction() -> None:
+    message = _message(b'{"jsonrpc": "2.0", "id": 7.0, "result": {}}')
+    assert isinstance(message, SessionMessage)
+    assert isinstance(message.message, JSONRPCResponse)
+    assert repr(message.message.id) == "7"
+    assert isinstance(_message(b'{"jsonrpc": "2.0", "id": 7.5, "result": {}}'), ValueError)
 
 
 @pytest.mark.parametrize("value", [{"id": True, "result": None}, {"result": None}, {"id": 1, "method": 5}, [], None])
