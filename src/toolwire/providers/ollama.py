@@ -299,9 +299,10 @@ def _call(call: ToolCall) -> Json:
 
 
 def _is_unique_line(line: Json) -> bool:
-    """Return whether a line with calls says when it was written more exactly than to the second."""
+    """Return whether a line with calls has their ids, or says when it was written more exactly than to the second."""
     message = line.get("message")
-    return isinstance(message, Mapping) and bool(message.get("tool_calls")) and "." in str(line.get("created_at"))
+    calls = message.get("tool_calls") if isinstance(message, Mapping) else None
+    return bool(calls) and ("." in str(line.get("created_at")) or any(call.get("id") for call in calls))
 
 
 def _with_images(message: Json, parts: Iterable[Part]) -> Json:

@@ -18,8 +18,8 @@ def gemini(part: dict[str, Any], **members: Any) -> dict[str, Any]:
     return {"candidates": [{"content": {"role": "model", "parts": [part]}}], "responseId": "r", **members}
 
 
-def ollama(created: str) -> dict[str, Any]:
-    calls = [{"function": {"name": "f", "arguments": {"a": 1}}}]
+def ollama(created: str, **members: Any) -> dict[str, Any]:
+    calls = [{**members, "function": {"name": "f", "arguments": {"a": 1}}}]
     return {"created_at": created, "message": {"role": "assistant", "content": "", "tool_calls": calls}, "done": False}
 
 
@@ -51,6 +51,7 @@ def count(api: str, *frames: dict[str, Any]) -> int:
         ("gemini", gemini({"functionCall": CALL, "thoughtSignature": "c2ln"})),
         ("gemini", gemini({"function_call": {**CALL, "id": "x1"}})),
         ("ollama", ollama(TIME)),
+        ("ollama", ollama("2026-01-01T00:00:00Z", id="call_x1")),
     ],
 )
 def test_a_frame_that_arrives_twice_is_one_call(api: str, frame: dict[str, Any]) -> None:
