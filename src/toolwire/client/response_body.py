@@ -5,13 +5,14 @@ The bodies of a broken or hostile server end here: they do not fill the memory o
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from toolwire.errors import ProviderError
-from toolwire.text.json_text import is_nested_too_deeply, standard_json
+from toolwire.text.json_text import is_nested_too_deeply, refuse_constant
 from toolwire.text.secret_spellings import encoded_spellings
 
 MAX_BODY = 64 << 20
@@ -134,7 +135,7 @@ async def beginning(pieces: AsyncIterator[bytes], limit: int) -> bytes:
 def json_of(body: bytes) -> Any:
     """Return the JSON value of a body; None if it is not JSON, or is nested too deeply to be read."""
     try:
-        value = standard_json(body)
+        value = json.loads(body, parse_constant=refuse_constant)  # as in streams, a number out of range is read
     except (ValueError, RecursionError):
         return None
     return None if is_nested_too_deeply(value, body) else value

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Any, Protocol
 
-from toolwire.text.json_text import finite_number, is_nested_too_deeply, refuse_constant
+from toolwire.text.json_text import is_nested_too_deeply, refuse_constant
 
 DONE = b"[DONE]"
 MAX_FRAME = 16 * 1024 * 1024
@@ -66,7 +66,8 @@ class Framing(Protocol):
         ...
 
 
-_DECODER = json.JSONDecoder(parse_constant=refuse_constant, parse_float=finite_number)
+# A number out of range is read: most are in members that nobody needs, and they must not cost an answer.
+_DECODER = json.JSONDecoder(parse_constant=refuse_constant)
 
 
 def _decode(text: str) -> Any:
