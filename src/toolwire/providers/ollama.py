@@ -301,7 +301,7 @@ def _call(call: ToolCall) -> Json:
 def _is_unique_line(line: Json) -> bool:
     """Return whether a line with calls has their ids, or says when it was written more exactly than to the second."""
     message = line.get("message")
-    calls = message.get("tool_calls") if isinstance(message, Mapping) else None
+    calls = (message.get("tool_calls") if isinstance(message, Mapping) else None) or ()
     return bool(calls) and ("." in str(line.get("created_at")) or any(call.get("id") for call in calls))
 
 
