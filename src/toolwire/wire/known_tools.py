@@ -30,7 +30,7 @@ _WORD = re.compile(r"(?:[^\W\d]|[$\\])[\w$.\\-]*")
 _TOKEN = re.compile(
     rf"""(?!{RESULT_TAG})<(?:
         [|｜][^<>\n]*[|｜]                                                   # special tokens
-      | /?s | /?(?:begin|end)_of_\w+ | (?:start|end)_of_turn | \?xml[^<>]*
+      | /?s | /?(?:begin|end)_of_\w+ | (?:start|end)_of_turn | \?xml[^<>\n]*
       # tags that announce calls
       | /?[\w:-]*(?:tool|function|call|action|request|response|answer|output)[\w:-]* | /?(?:code|execute)
     )>""",
@@ -54,22 +54,36 @@ _KEYWORDS = frozenset({"return", "await", "const", "let", "var"})
 _BOLD_LABEL = re.compile(rf"\*\*{_LABEL.pattern}\*{{0,2}}", re.IGNORECASE | re.VERBOSE)
 # The first line may be what a code fence or a special token left behind.
 _LANGUAGES = frozenset({"json", "python", "py", "javascript", "tool_code", "tool_call", "tool_calls", "assistant"})
-_LANGUAGE_ENDS = re.compile(r"[ \t]*(?:\n|<\|)")
+_LANGUAGE_ENDS = re.compile(r"[ \t]{0,4}(?:\r?\n|<\|)")
 BEFORE_OBJECT = r"""(?::\d{1,4})?                            # the number of the call, as in Kimi's ids
     [`*"']{0,3}[ \t]*[:,]?\s{0,99}
     (?:[*]{0,2}(?:action[ _])?(?:inputs?|arguments|parameters|params|args)[*`]{0,2}\s{0,99}[:=][*]{0,2}\s{0,99})?
     (?:`{3,9}\w{0,99}\s{0,99})?"""
 """A verbose pattern, for any case, of what may be between the name of a tool and the object of its arguments."""
 _BEFORE_OBJECT = re.compile(BEFORE_OBJECT, re.VERBOSE | re.IGNORECASE)
-_LONGEST_ASSIGNMENT = 6
-"""Number of characters behind a word that decide whether it is assigned to."""
-_BEFORE_OBJECT_GOES_ON = re.compile(r"""[`*"']*[ \t]*(?:[:,\n][^.!?]*)?\Z""")
+_DECISIVE = 6
+"""Number of characters behind a word that decide whether it is assigned to, or is the language of what follows."""
+_WORDS_BEFORE_OBJECT = ("input", "inputs", "arguments", "parameters", "params", "args")
+_BEGINNINGS = {
+    f"{before}{word}"[:size]
+    for before in ("", "action ", "action_")
+    for word in _WORDS_BEFORE_OBJECT
+    for size in range(1, len(before + word) + 1)
+}
+# Every beginning of what `_BEFORE_OBJECT` matches, so that a call is the same one however its text arrives.
+_BEFORE_OBJECT_GOES_ON = re.compile(
+    rf"""(?::\d{{0,4}})?[`*"']{{0,3}}[ \t]*[:,]?\s{{0,99}}
+    (?:[*]{{0,2}}(?:{"|".join(sorted(map(re.escape, _BEGINNINGS)))})[*`]{{0,2}}\s{{0,99}}[:=]?[*]{{0,2}}\s{{0,99}}
+      | [*]{{1,2}})?
+    (?:`{{1,9}}\w{{0,99}}\s{{0,99}})?\Z""",
+    re.VERBOSE | re.IGNORECASE,
+)
 _WINDOW = 300
 """Number of characters that decide what is between two calls; no name is longer."""
 _LONGEST_FENCE = 80
 """Number of backticks of a fence that count."""
 _NEAR = 80
-"""Number of characters behind a name in which an object has to begin, and in which a token has to end."""
+"""Number of characters behind a name in which an object has to begin, and in which a token or label has to end."""
 _MORE = -1
 """Instead of a position or a number of characters: more text is needed."""
 
@@ -245,7 +259,7 @@ class KnownToolsReader:
     def _bold_label(self, window: str, is_whole: bool) -> int:
         if not "**".startswith(window[:2]):
             return 0
-        label = _BOLD_LABEL.match(window)
+        label = _BOLD_LABEL.match(window[:_NEAR])
         if label is None:
             return _MORE if not is_whole and _may_become_label(window[2:] or "t") else 0
         return label.end() if is_whole or label.end() < len(window) - 1 else _MORE
@@ -273,7 +287,7 @@ class KnownToolsReader:
         if word in _KEYWORDS and behind[:1].isspace():
             return match.end()
         assigns = _ASSIGNS.match(behind)
-        if not is_whole and len(behind) <= _LONGEST_ASSIGNMENT and not behind.strip(" \t="):
+        if not is_whole and len(behind) <= _DECISIVE and not behind.strip(" \t="):
             return _MORE
         if assigns:
             return match.end() + assigns.end()
@@ -281,11 +295,11 @@ class KnownToolsReader:
             self._name, self._state = word, _NAMED
             return match.end()
         if word.lower() in _LANGUAGES and not self._calls:
-            if not is_whole and len(behind) < _LONGEST_ASSIGNMENT and not behind.strip(" \t<"):
+            if not is_whole and len(behind) < _DECISIVE and not behind.strip(" \t\r<"):
                 return _MORE
             if _LANGUAGE_ENDS.match(behind):
                 return match.end()
-        label = _LABEL.match(window)
+        label = _LABEL.match(window[:_NEAR])
         if label:
             return label.end()
         return _MORE if not is_whole and _may_become_label(window) else 0

@@ -293,13 +293,14 @@ READ_AROUND = [
     *("x={}", "x ={}", "x    =  {}", "search = {}", "return {}", "return\n{}", "await {}", "return await {}"),
     *('"""\n{}\n"""', "'''\n{}\n'''", "``{}``", "```{}```", "```python {}```", "```python\n```\n{}", ",;{},,;"),
     *("~~~\n{}\n~~~", "```c++\n{}\n```", "```\n{}\n```\n```\n", "````\n{}\n````", "({})", "print({})"),
-    *('"""{}"""', "'''{}'''", '"{}"'),
+    *('"""{}"""', "'''{}'''", '"{}"', "python\r\n{}", "python    \n{}", f"Tool call{' ' * 70}:{{}}"),
 ]
 NOT_READ_AROUND = [
     *("-{}", "1.{}", "1234. {}", "1 {}", "x     ={}", "x == {}", "return({})", "returns {}", "x {}", "x: {}", "<"),
     *("<b>{}", "<|x\n|>{}", f"<|{'x' * 77}|>{{}}", "< tool>{}", "{}<", "The: {}", "api: {}", "call {}", "::{}", "'''"),
     *("Next tool to call it: {}", "tool call is: {}", "{} and", "{}; and", "{}.", "{} <b>", "'''{}", "'' {}"),
-    *("Tool call\n: {}", "The\ntool: {}", "Hello: {}"),
+    *("Tool call\n: {}", "The\ntool: {}", "Hello: {}", f"Tool call{' ' * 71}:{{}}", f"**Tool call{' ' * 69}:**{{}}"),
+    *("python     \n{}", '<?xml version="1.0"\n?>{}'),
 ]
 
 
@@ -323,7 +324,8 @@ def test_this_around_calls_makes_them_content(around: str) -> None:
     [
         *(" ", "\n", "\n\n", ": ", ":\n", ", ", "` ", "`:\n", "**\n", "'''\n", '": ', "\nArguments: ", "\nInput: "),
         *("\nAction Input: ", "\naction_inputs: ", "\nparameters = ", "\nparams**: ", "\nargs:\n", "\n```json\n"),
-        *("\n```\n", ":\n```\n", "\nArguments:\n```json\n", " " * 79),
+        *("\n```\n", ":\n```\n", "\nArguments:\n```json\n", " " * 79, "\r\n", "\r\n\r\n", " ```json\n", ":3 ```\n"),
+        *(" Arguments: ", " **Action Input:** ", " action_params=", ", parameters*` : ", "\n**args**: ", "\n*input:"),
     ],
 )
 def test_an_object_may_follow_a_name(between: str) -> None:
