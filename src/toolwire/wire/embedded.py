@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -112,10 +113,13 @@ class TextAround:
     Args:
         text: all content of the message.
         events: the events with that content and the reasoning.
+
+    Attributes:
+        text: that content.
     """
 
     def __init__(self, text: str, events: Iterable[Event]) -> None:
-        self._text = text
+        self.text = text
         self._pos = 0
         self._reasoning: list[tuple[int, ReasoningDelta]] = []  # each with its position in the content
         size = 0
@@ -124,7 +128,13 @@ class TextAround:
                 size += len(event.text)
             elif isinstance(event, ReasoningDelta):
                 self._reasoning.append((size, event))
+        self._interruptions = [at for at, _ in self._reasoning]
         self._reasoning.reverse()
+
+    def interrupts(self, start: int, end: int) -> bool:
+        """Return whether reasoning is between the first and the last character of this part of the text."""
+        following = bisect_right(self._interruptions, start)
+        return following < len(self._interruptions) and self._interruptions[following] < end
 
     def up_to(self, end: int, *, behind: int) -> Iterator[Event]:
         """Yield the text and the reasoning from the last place up to this one, behind which the text goes on."""
@@ -135,9 +145,13 @@ class TextAround:
         yield from self._content(end)
         self._pos = behind
 
+    def rest(self) -> Iterator[Event]:
+        """Yield the text and the reasoning from the last place on."""
+        yield from self.up_to(len(self.text), behind=len(self.text))
+
     def _content(self, end: int) -> Iterator[Event]:
         if end > self._pos:
-            yield ContentDelta(self._text[self._pos : end])
+            yield ContentDelta(self.text[self._pos : end])
             self._pos = end
 
 

@@ -47,15 +47,13 @@ _MALFORMED = "A tool call could not be read: %s. It did not run. Send it again, 
 _CUT = "The text ends inside a tool call, which was therefore not run. Send the call again, whole."
 
 _MAX_SETS_OF_FORMATS = 16
+_answers = IdentityCache(_MAX_SETS_OF_FORMATS)
 _HEADINGS = ("Thought:", "Action:")
 _OBSERVATION = REACT.stop[0]
 
 _FENCE_OPENS = re.compile(r"(`{3,80}|~{3,80})[^\n`~]{0,80}\n")
 _CLOSED = re.compile(r"(?:</[^<>\s]+>|<[^<>\s]*(?:/|end)[^<>\s]*>|\[/\w+\])\Z")
 _MAY_OPEN = re.compile(r"(?:`{1,2}|~{1,2}|(?:`{3,80}|~{3,80})[^\n`~]{0,80})?\Z")
-
-
-_answers = IdentityCache(_MAX_SETS_OF_FORMATS)
 
 
 class Reader(Protocol):
@@ -307,6 +305,7 @@ class FallbackReader:
             elif isinstance(event, ReasoningDelta) and self._has_text:  # reasoning interrupts the content
                 if self._prose and self._holding:
                     self._held.append(event)  # events stay in the order of the message
+                    self._interrupt()
                     continue
                 passed.extend(self._release())
             passed.append(self._moved(event) if self._calls_before else event)
@@ -379,6 +378,13 @@ class FallbackReader:
         self._alive = [reader for reader in self._alive if reader.alive]
         return (self._prose or bool(self._alive)) and not self._beside.answering
 
+    def _interrupt(self) -> None:
+        """Give up the readers of a message of calls alone, which would leave out the reasoning between its calls."""
+        self._alive.clear()
+        self._elements = None
+        if self._known is not None:
+            self._known.alive = False
+
     def _release(self) -> list[Event]:
         if not self._holding:
             return []
@@ -422,10 +428,11 @@ class FallbackReader:
             if events := self._of_a_format():
                 return events, sum(isinstance(event, CallEnd) for event in events)
         if self._prose and not self._beside.answering:
-            text = "".join(self._content)
-            places = [place for place in calls_in_text(text, self._options, self._tools) if place.is_meant]
+            around = TextAround("".join(self._content), self._held)
+            candidates = calls_in_text(around.text, self._options, self._tools)
+            places = [place for place in candidates if place.is_meant and not around.interrupts(place.start, place.end)]
             if places:
-                return self._amid_prose(text, places), sum(len(place.calls) for place in places)
+                return self._amid_prose(around, places), sum(len(place.calls) for place in places)
         events = self._release()
         return [*events, *self._broken(events)], self._more_calls
 
@@ -459,11 +466,11 @@ class FallbackReader:
             events.append(ContentDelta(rest))
         if reading.cut:
             events.append(self._unread.problem("truncated", reading.cut, _CUT))
-        return events
+        size = sum(len(event.text) for event in self._held if isinstance(event, ContentDelta))
+        return [*events, *self._unread.problems_outside([(0, size - len(reading.behind))], self._held)]
 
-    def _amid_prose(self, text: str, counting: Sequence[EmbeddedCalls]) -> list[Event]:
-        """Return the calls that the text makes, and the text around them as content."""
-        around = TextAround(text, self._held)
+    def _amid_prose(self, around: TextAround, counting: Sequence[EmbeddedCalls]) -> list[Event]:
+        """Return the calls that the text makes, the text around them as content, and the problems about that text."""
         events: list[Event] = []
         index = 0
         for place in counting:
@@ -471,7 +478,8 @@ class FallbackReader:
             for call in place.calls:
                 events.extend(self._call(index, call, CONFIDENCE_IN_PROSE))
                 index += 1
-        return [*events, *around.up_to(len(text), behind=len(text))]
+        events.extend(around.rest())
+        return [*events, *self._unread.problems_outside([(place.start, place.end) for place in counting], self._held)]
 
     def _call(self, index: int, read: ReadCall, confidence: float) -> Iterator[Event]:
         arguments = self._options.tools[read.name].fit(read.arguments)

@@ -401,6 +401,29 @@ class UnreadCalls:
         """Return a problem about a piece of the content, which is the last one of this text."""
         return ProblemFound(Problem(kind, max(0, "".join(self.fed).rfind(raw)), raw, message))
 
+    def problems_outside(self, places: Sequence[tuple[int, int]], kept_back: Sequence[Event]) -> list[Event]:
+        """Return the problems among the last events that are about text which was not read as calls after all.
+
+        Args:
+            places: beginnings and ends of what was read, in the content of these events.
+            kept_back: the events.
+        """
+        problems = [event for event in kept_back if isinstance(event, ProblemFound) and event.problem.index is None]
+        if not problems:
+            return []
+        located = _located("".join(self.fed), [*self.events, *kept_back])
+        positions = [at for at, _ in located][len(self.events) :]
+        pieces = ((at, event.text) for at, event in enumerate(kept_back) if isinstance(event, ContentDelta))
+        content = _Content(list(pieces))
+        read = Spans(
+            (content.position(start, positions), content.position(end - 1, positions) + 1) for start, end in places
+        )
+        return [
+            event
+            for event in problems
+            if not read.overlap(event.problem.position, event.problem.position + len(event.problem.raw))
+        ]
+
     def problems(self, *, answering: bool) -> list[Event]:
         """Return a problem for each call in the content that nothing else reports, in order.
 

@@ -375,3 +375,41 @@ def test_a_problem_behind_reasoning_amid_prose_is_at_its_place() -> None:
     for size in (1, 2, 5, 20, len(text)):
         problems = [event.problem for event in _events(text, size) if isinstance(event, ProblemFound)]
         assert [problem.position for problem in problems] == [text.find(call)]
+
+
+@pytest.mark.parametrize("level", ["whole_message", "embedded"])
+@pytest.mark.parametrize(
+    ("broken", "kind"), [("<tool_call>nonsense</tool_call>", "malformed"), ("<tool_call>\n<fun", "truncated")]
+)
+def test_a_call_that_cannot_be_read_is_a_problem_behind_calls_without_markers(
+    level: str, broken: str, kind: str
+) -> None:
+    response = read(f'search(query="a")\n{broken}', level)
+    assert (streams.called(response), response.content) == ([A], broken)
+    assert [(problem.kind, problem.position) for problem in response.problems] == [(kind, 18)]
+
+
+def test_a_call_that_cannot_be_read_is_a_problem_on_both_sides_of_calls_amid_prose() -> None:
+    broken = "<tool_call>nonsense</tool_call>"
+    response = read(f'{broken}\nI run search(query="a").\n{broken}', "embedded")
+    assert (streams.called(response), response.content) == ([A], f"{broken}\nI run .\n{broken}")
+    assert [(problem.kind, problem.position) for problem in response.problems] == [("malformed", 0), ("malformed", 57)]
+
+
+def test_what_was_read_as_a_call_in_the_end_is_not_a_problem() -> None:
+    response = read('<tool_call>\nsearch(query="a")\n</tool_call>', "embedded")
+    assert (streams.called(response), response.problems) == ([A], ())
+
+
+@pytest.mark.parametrize("written", ['search(query="a")', 'search\n{"query": "a"}', TAGS])
+def test_reasoning_behind_calls_amid_prose_is_not_lost(written: str) -> None:
+    response = read(f"{written}\n<think>I wait.</think>", "embedded")
+    assert (streams.called(response), response.reasoning) == ([A], "I wait.")
+
+
+@pytest.mark.parametrize(
+    "text", ['search(<think>I wait.</think>query="a")', 'search\n<think>I wait.</think>{"query": "a"}']
+)
+def test_no_call_amid_prose_has_reasoning_in_its_middle(text: str) -> None:
+    response = read(text, "embedded")
+    assert (response.tool_calls, response.reasoning) == ((), "I wait.")
