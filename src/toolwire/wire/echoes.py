@@ -57,6 +57,8 @@ _MIN_LETTERS = 8
 """Minimum number of letters and digits of a call for which these alone are compared."""
 _MAX_BETWEEN = 80
 """Maximum number of letters and digits between two lines of a call in a result: the text before each line of a log."""
+_PATIENCE = 100
+"""Number of characters that are looked at, per letter of a result, before a call counts as a copy of it."""
 _PREFIXES = 3
 """Maximum number of prefixes of one line, such as the number of a quoted line."""
 _LEVELS = 3
@@ -280,14 +282,19 @@ class _Form:
     def contains(self, letters: _Letters) -> bool:
         """Return whether these lines occur one near the other, and the sign that ends them behind the last."""
         first, *rest = letters.lines
-        start = self.bare.find(first)
+        # Most results lack the longest line, so that no other line has to be looked for at every place of the first.
+        start = self.bare.find(first) if max(letters.lines, key=len) in self.bare else -1
+        patience = _PATIENCE * len(self.bare)
         while start >= 0:
             pos = start + len(first)
             for line in rest:
+                patience -= len(line) + _MAX_BETWEEN
                 at = self.bare.find(line, pos, pos + len(line) + _MAX_BETWEEN)
                 pos = at + len(line) if at >= 0 else -1
                 if pos < 0:
                     break
+            if patience < 0:  # both repeat the same text so often that the call is most likely a copy
+                return True
             if pos > 0 and letters.end in self.folded[self._places[pos - 1] + 1 : self._places[pos]]:
                 return True
             start = self.bare.find(first, start + len(first))

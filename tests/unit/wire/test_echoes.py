@@ -318,6 +318,15 @@ def test_results_of_one_repeated_sign_take_linear_time(unit: str) -> None:
     assert time.process_time() - start < 5  # where each sign is compared with all that follow, it takes 10 to 90
 
 
+@pytest.mark.parametrize(("last", "echoes"), [("now" * 3000 + "!", 1), ("now" * 3000 + "?", 1), ("later" * 3000, 0)])
+def test_lines_that_a_result_repeats_without_end_are_not_compared_without_end(last: str, echoes: int) -> None:
+    # The second one has another end, but whether a shorter text of these lines has the right one takes too long.
+    text = f'[act(\ntext="{"now" * 3000}!")]'
+    response = read(text, ["act( " * 20_000 + f"text= {last}"])
+    assert len(response.problems) == echoes
+    assert len(response.tool_calls) == 1 - echoes
+
+
 @pytest.mark.parametrize("place", ["result", "call", "broken call"])
 def test_a_reference_to_a_number_of_thousands_of_digits_is_text(place: str) -> None:
     reference = f"&#{'1' * 5000};"
