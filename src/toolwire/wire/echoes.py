@@ -59,6 +59,8 @@ _MAX_BETWEEN = 80
 """Maximum number of letters and digits between two lines of a call in a result: the text before each line of a log."""
 _PATIENCE = 100
 """Number of characters that are looked at, per letter of a result, before a call counts as a copy of it."""
+_MAX_MISSING = 1000
+"""Number of values that may be written otherwise than expected before the search for the end of a call stops."""
 _PREFIXES = 3
 """Maximum number of prefixes of one line, such as the number of a quoted line."""
 _LEVELS = 3
@@ -449,10 +451,15 @@ def _end_of(pieces: Sequence[str], text: str, pos: int, end: int) -> int:
 
 def _last_end_of(pieces: Sequence[str], text: str, pos: int) -> int:
     """Return the end of the last of these pieces that is behind a position; the position if none is."""
+    missing: set[str] = set()
     for piece in pieces:
-        at = text.find(piece, pos)
+        at = text.find(piece, pos) if piece not in missing else -1
         if at >= 0:
             pos = at + len(piece)
+        else:
+            missing.add(piece)
+            if len(missing) > _MAX_MISSING:  # each is looked for in all of the text
+                break
     return pos
 
 

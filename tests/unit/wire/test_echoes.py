@@ -37,6 +37,11 @@ def read(text: str, results: Any, **options: Any) -> ParsedResponse:
     return whole
 
 
+def read_whole(text: str, results: Any) -> ParsedResponse:
+    tool = ToolDefinition("act", "Acts.", {"type": "object", "properties": {"text": {}}})
+    return toolwire.parse(text, results=results, tools=[tool])
+
+
 def kinds(response: ParsedResponse) -> list[str]:
     return [problem.kind for problem in response.problems]
 
@@ -325,6 +330,14 @@ def test_lines_that_a_result_repeats_without_end_are_not_compared_without_end(la
     response = read(text, ["act( " * 20_000 + f"text= {last}"])
     assert len(response.problems) == echoes
     assert len(response.tool_calls) == 1 - echoes
+
+
+def test_a_call_whose_numbers_are_written_otherwise_takes_linear_time() -> None:
+    numbers = ", ".join(f"{number}e0" for number in range(60_000))
+    start = time.process_time()
+    response = read_whole(f"act(text=[{numbers}])", ["The tool act is there."])
+    assert len(response.tool_calls) == 1
+    assert time.process_time() - start < 5  # where each number is looked for in all of the text, it takes 15
 
 
 @pytest.mark.parametrize("place", ["result", "call", "broken call"])
