@@ -81,6 +81,9 @@ def _insert(text: str, place: int, added: str) -> str:
 def _check_kept(text: str, **options: Any) -> None:
     response = toolwire.parse(text, **options)
     kept = list(_kept(response))
+    if options["format"] != "auto" and toolwire.get_format(options["format"]).pseudo:
+        # What a pseudo call of a list says is in the text of the call behind it.
+        kept += [call.raw for call in response.tool_calls]
     # In a list, the tag of an element says only that it is an item.
     is_item = any(VALUE in (value if isinstance(value, list) else ()) for value in _values(response))
     for word in (VALUE,) if is_item else (KEY, VALUE):
