@@ -82,8 +82,11 @@ def find_calls(text: str, tools: KnownTools, of_formats: Sequence[FormatCall] = 
     following = iter(of_formats)
     next_read = next(following, None)
     pos, budget = 0, PATIENCE * len(text) + PATIENCE_AT_LEAST
+    match = _BEGINS.search(text)
     while True:
-        match = _BEGINS.search(text, pos) if budget > 0 else None
+        # A search that finds nothing reads all of the rest, so it is not repeated behind each call of a format.
+        if match is not None and match.start() < pos:
+            match = _BEGINS.search(text, pos) if budget > 0 else None
         if next_read is not None and (match is None or next_read.start <= match.start()):
             if next_read.start >= pos:
                 yield doubts.place([next_read.call], next_read.start, next_read.end)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
 from toolwire.tools import definitions
-from toolwire.wire.embedded import find_calls
+from toolwire.wire.dialects import ReadCall
+from toolwire.wire.embedded import FormatCall, find_calls
 from toolwire.wire.prepared_tools import KnownTools
 
 TEXT = {"type": "string"}
@@ -26,6 +28,15 @@ OBJECT = '{"name": "search", "arguments": {"query": "a"}}'
 def places(text: str) -> list[str]:
     """Return the pieces of the text that are calls, whether the text makes them or not."""
     return [text[place.start : place.end] for place in find_calls(text, TOOLS)]
+
+
+def test_many_calls_of_formats_before_long_prose_take_linear_time() -> None:
+    text = "a " * 100_000
+    call = ReadCall("get_time", {}, text="a")
+    start = time.process_time()
+    calls = [FormatCall(at, at + 1, call) for at in range(0, 2000, 2)]
+    assert len(list(find_calls(text, TOOLS, calls))) == len(calls)
+    assert time.process_time() - start < 4  # where all of the text is searched behind each call, it takes 10
 
 
 def rest(text: str) -> str:
