@@ -58,8 +58,9 @@ class ToolNames:
         if written in self._names:
             return written
         tools = self._meant_by(written)
-        if not tools and _HUMP.search(written):
-            tools = self._meant_by(_in_snake_case(written))
+        # Capitals may stand for separators or be another case alone; neither is more likely to be meant.
+        if _HUMP.search(written):
+            tools = {*tools, *self._meant_by(_in_snake_case(written))}
         return next(iter(tools)) if len(tools) == 1 else ""
 
     def _meant_by(self, written: str) -> Collection[str]:

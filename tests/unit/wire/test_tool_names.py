@@ -57,6 +57,10 @@ def test_names_that_differ_only_in_their_separators_are_never_confused() -> None
     [
         (["get_user"], "getUser", "get_user"),
         (["get_user"], "GetUser", "get_user"),
+        (["get_user", "getUser"], "getUser", "getUser"),
+        (["get_user", "getUser"], "GetUser", ""),
+        (["get_user", "getuser"], "GetUser", ""),
+        (["get_user", "web.getUser"], "GetUser", ""),
         (["get-user-2"], "getUser2", ""),
         (["getUser"], "get_user", "getUser"),
         (["getUser"], "getuser", "getUser"),
