@@ -196,7 +196,8 @@ def test_nobody_leads_a_tool_outside_by_changing_the_tree(tmp_path: Path, name: 
     done = refused = 0
     with swapped(place, target):
         for number in range(MOST_RACES):
-            if number >= (RACES_SLOW if name in SLOW else RACES) and (name in SLOW or min(done, refused) >= SEEN):
+            is_enough = done > 0 if name in SLOW else min(done, refused) >= SEEN
+            if is_enough and number >= (RACES_SLOW if name in SLOW else RACES):
                 break
             if name == "apply_diff":
                 old, new = ("harmless", "harmful")[:: 1 - 2 * (number % 2)]
