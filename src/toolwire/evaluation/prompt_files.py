@@ -7,8 +7,9 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from toolwire.config.toml_source import fault_words, read_text, read_toml
+from toolwire.config.toml_source import read_text, read_toml
 from toolwire.errors import ConfigurationError
+from toolwire.evaluation.suite import validation_message
 from toolwire.wire.prompt_styles import PromptStyle, get_style
 
 _ENDING: Final = ".toml"
@@ -37,7 +38,5 @@ def open_style(name: str) -> PromptStyle:
     try:
         members = _StyleFile.model_validate(read_toml(name, read_text(name)))
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise ConfigurationError(f"{name}: {place}: {fault_words(first)}") from error
+        raise ConfigurationError(f"{name}: {validation_message(error)}") from error
     return PromptStyle(Path(name).stem, **members.model_dump())

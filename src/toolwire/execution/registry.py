@@ -27,7 +27,7 @@ from toolwire.schema.signatures import (
     context_parameter,
     dependency_type,
 )
-from toolwire.text.suggest import check_options, closest, did_you_mean
+from toolwire.text.suggest import check_options, closest, did_you_mean, first_of
 from toolwire.tools import (
     DEFAULT_BEHAVIOR,
     TIER,
@@ -397,8 +397,7 @@ class ToolRegistry:
         names = [self._exposed(entry) for entry in self._entries.values() if not (entry.hidden or entry.disabled)]
         if not names:
             return " There are no tools."
-        more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
-        return f" There are: {', '.join(names[:LISTED])}{more}."
+        return f" There are: {first_of(names, LISTED)}."
 
     def _named(self, entry: _Entry) -> Iterator[ToolDefinition]:
         server, name = entry.key

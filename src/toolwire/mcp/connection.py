@@ -300,9 +300,8 @@ class Connection:
             return ToolError(
                 f"The MCP server {name} did not answer within {seconds:g} seconds; the call was cancelled."
             )
-        if not isinstance(
-            error, MCPError
-        ):  # the SDK raises more than errors of validation, for deep results for example
+        # The SDK raises more than errors of validation, for deep results for example.
+        if not isinstance(error, MCPError):
             return ToolError(f"The MCP server {name} returned an invalid result: {_error_text(error)}.")
         if error.code == CONNECTION_CLOSED:
             self.failure = self._with_stderr(self._refusal.reason or "it went away")

@@ -69,8 +69,6 @@ def encoded_spellings(secret: str) -> Iterator[str]:
     data = secret.encode("utf-8", "surrogatepass")
     if len(data) < MIN_ENVIRONMENT:
         return
-    yield data.hex()
-    yield data.hex().upper()
     percent = quote(data, safe="")
     if percent != secret:
         yield percent
@@ -79,7 +77,9 @@ def encoded_spellings(secret: str) -> Iterator[str]:
 
 
 def _digits(data: bytes) -> Iterator[str]:
-    """Yield bytes in the digits of Base64 and Base32, for each number of bytes of other text in their first group."""
+    """Yield bytes in hexadecimal, and in Base64 and Base32 for each number of other bytes in their first group."""
+    yield data.hex()
+    yield data.hex().upper()
     for group, bits, encode in ((3, 6, base64.b64encode), (5, 5, base64.b32encode)):
         for before in range(group):
             # Digits at both ends that also depend on other bytes are left out.
@@ -111,7 +111,7 @@ def redact_wrapped(text: str, known: Iterable[str], instead: str) -> str:
     joined = "".join(text.replace("\\n", " ").replace("\\r", " ").replace("\\", " ").split())
     for secret in known:
         data = secret.encode("utf-8", "surrogatepass")
-        for digits in (*_digits(data), data.hex(), data.hex().upper()) if len(data) >= MIN_ENVIRONMENT else ():
+        for digits in _digits(data) if len(data) >= MIN_ENVIRONMENT else ():
             if digits in joined:
                 text = re.sub(_LINE_END.join(map(re.escape, digits)), instead, text)
     return text

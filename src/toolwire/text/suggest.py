@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import wraps
 from typing import Any, TypeVar
@@ -82,6 +82,12 @@ def closest(name: str, known: Iterable[str], *, limit: int = 1, similarity: floa
         spellings.setdefault(candidate.casefold(), []).append(candidate)
     near = difflib.get_close_matches(name.casefold(), spellings, n=limit, cutoff=similarity)
     return [candidate for folded in near for candidate in spellings[folded]][:limit]
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """Return the first of these names with commas between them, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
 
 
 def did_you_mean(names: Iterable[str]) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from toolwire.events import Event, ProblemFound
 from toolwire.messages import Problem
 from toolwire.text.json_text import FastJsonReader
+from toolwire.text.suggest import first_of
 from toolwire.text.truncate import shorten
 from toolwire.tools import ToolDefinition
 from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable
@@ -38,9 +39,8 @@ def _no_hint(wire: WireFormat, name: str) -> str:
 
 def unread_members(name: str, members: Collection[str]) -> str:
     """Return the message that a call of a tool was read without these members."""
-    keys = ", ".join(repr(shorten(key, 60)) for key in list(members)[:_SHOWN_MEMBERS])
-    more = f" and {len(members) - _SHOWN_MEMBERS} more" if len(members) > _SHOWN_MEMBERS else ""
-    return f"The call to {name!r} was read without these members beside its arguments: {keys}{more}."
+    keys = first_of([repr(shorten(key, 60)) for key in members], _SHOWN_MEMBERS)
+    return f"The call to {name!r} was read without these members beside its arguments: {keys}."
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,8 @@ COMMENT_KEYS = frozenset({
     "thought", "thoughts", "thinking", "reasoning", "reason", "rationale", "explanation", "analysis", "comment",
 })  # fmt: skip
 """Keys of an object whose value may be text about the call beside it."""
-_CALL_KEYS = _HOLDER_KEYS | ARGUMENT_KEYS | IDENTITY_KEYS | LIST_KEYS | COMMENT_KEYS
+CALL_KEYS = _HOLDER_KEYS | ARGUMENT_KEYS | IDENTITY_KEYS | LIST_KEYS | COMMENT_KEYS
+"""Keys that an object of a call may have, whatever the tools are."""
 _SEPARATORS = str.maketrans("", "", "_- ")
 WRAPPERS = frozenset({"print"})
 """Functions around a call that change nothing about it."""
@@ -395,7 +396,7 @@ class CallScanner(ExpressionScanner):
 
     def on_key(self, key: str) -> bool:
         """Return whether an object of a call can have the key."""
-        return folded_key(key) in _CALL_KEYS or key in self._tools.parameters or bool(self._tools.names.resolve(key))
+        return folded_key(key) in CALL_KEYS or key in self._tools.parameters or bool(self._tools.names.resolve(key))
 
     def on_text(self, text: str) -> bool:
         """Return whether a text in a list is the name of a known tool, or begins with it as a call does."""

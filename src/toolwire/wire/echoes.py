@@ -228,19 +228,21 @@ class _Results:
         raw = _folded(call.raw)
         if self._contain_folded(raw.strip(",;")):
             return True
-        letters = _Letters(map(_folded, call.raw.splitlines()))
-        if any(result.contains_letters(letters) for result in self._texts):
+        if self._contain_letters(map(_folded, call.raw.splitlines())):
             return True
         if call.confidence >= 1 and _READ_BY_MARKERS.issuperset(call.repairs):
             return False
         essence = _essence(call, raw)
         # The essence has lost its line ends with all other white space, so that it is compared as one line.
-        letters = _Letters([essence])
-        return self._contain_folded(essence) or any(result.contains_letters(letters) for result in self._texts)
+        return self._contain_folded(essence) or self._contain_letters([essence])
 
     def contain_text(self, text: str) -> bool:
         """Return whether a result contains a text."""
         return self._contain_folded(_folded(text))
+
+    def _contain_letters(self, lines: Iterable[str]) -> bool:
+        letters = _Letters(lines)
+        return any(result.contains_letters(letters) for result in self._texts)
 
     def _contain_folded(self, text: str) -> bool:
         return bool(text) and (any(result.contains(text) for result in self._texts) or text in self._all_folded)
@@ -329,7 +331,11 @@ class _Result:
 
     def mentions(self, bare: str) -> bool:
         """Return whether it contains the letters of a name."""
-        return bare in self._whole.bare or any(bare in form.bare for form in self._others)
+        return any(bare in form.bare for form in self._forms())
+
+    def _forms(self) -> Iterator[_Form]:
+        yield self._whole
+        yield from self._others  # which are made only where the whole text was not enough
 
     @cached_property
     def _others(self) -> Sequence[_Form]:
@@ -347,11 +353,11 @@ class _Result:
 
     def contains(self, text: str) -> bool:
         """Return whether it contains a folded text."""
-        return text in self.folded or any(text in form.folded for form in self._others)
+        return any(text in form.folded for form in self._forms())
 
     def contains_letters(self, letters: _Letters) -> bool:
         """Return whether it contains a call, of which letters and digits are enough to be sure."""
-        return letters.comparable and any(form.contains(letters) for form in (self._whole, *self._others))
+        return letters.comparable and any(form.contains(letters) for form in self._forms())
 
 
 _HIDING = ("\\u", "\\x", "\\U", "\\0", "\\1", "\x1b", "&", "%", "<", "](")

@@ -55,15 +55,15 @@ _BOLD_LABEL = re.compile(rf"\*\*{_LABEL.pattern}\*{{0,2}}", re.IGNORECASE | re.V
 # The first line may be what a code fence or a special token left behind.
 _LANGUAGES = frozenset({"json", "python", "py", "javascript", "tool_code", "tool_call", "tool_calls", "assistant"})
 _LANGUAGE_ENDS = re.compile(r"[ \t]{0,4}(?:\r?\n|<\|)")
+_WORDS_BEFORE_OBJECT = ("inputs", "input", "arguments", "parameters", "params", "args")
 BEFORE_OBJECT = r"""(?::\d{1,4})?                            # the number of the call, as in Kimi's ids
     [`*"']{0,3}[ \t]*[:,]?\s{0,99}
-    (?:[*]{0,2}(?:action[ _])?(?:inputs?|arguments|parameters|params|args)[*`]{0,2}\s{0,99}[:=][*]{0,2}\s{0,99})?
-    (?:`{3,9}\w{0,99}\s{0,99})?"""
+    (?:[*]{0,2}(?:action[ _])?(?:WORDS)[*`]{0,2}\s{0,99}[:=][*]{0,2}\s{0,99})?
+    (?:`{3,9}\w{0,99}\s{0,99})?""".replace("WORDS", "|".join(_WORDS_BEFORE_OBJECT))
 """A verbose pattern, for any case, of what may be between the name of a tool and the object of its arguments."""
 _BEFORE_OBJECT = re.compile(BEFORE_OBJECT, re.VERBOSE | re.IGNORECASE)
 _DECISIVE = 6
 """Number of characters behind a word that decide whether it is assigned to, or is the language of what follows."""
-_WORDS_BEFORE_OBJECT = ("input", "inputs", "arguments", "parameters", "params", "args")
 _BEGINNINGS = {
     f"{before}{word}"[:size]
     for before in ("", "action ", "action_")

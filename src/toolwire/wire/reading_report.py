@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from toolwire.text.suggest import first_of
 from toolwire.text.truncate import shorten
 from toolwire.tools import ToolDefinition
 from toolwire.wire.compiled_format import compile_format
@@ -49,7 +50,7 @@ def report_reading(text: str, formats: Sequence[WireFormat], tools: Mapping[str,
         tools: the known tools, by name.
     """
     dialects = ", ".join(dialect.name for dialect in DIALECTS)
-    looked_for = f"markers of {_some([wire.name for wire in formats])}"
+    looked_for = f"markers of {first_of([wire.name for wire in formats], _MOST)}"
     looked_for += f"; {dialects} for {_counted(tools)}" if tools else "; no dialects, because no tools are known"
     owners = _owners(formats)
     openers = sorted({opener.strip() for opener in owners})
@@ -76,13 +77,8 @@ def _markers(text: str, owners: Mapping[str, Sequence[str]]) -> list[str]:
         start, pos, marker = openers.search(text, pos, True)
         if not marker:
             break
-        places.append(f"{marker!r} at {start}: {_some(owners[marker])}")
+        places.append(f"{marker!r} at {start}: {first_of(owners[marker], _MOST)}")
     return places
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-    return ", ".join(names[:_MOST]) + more
 
 
 def _counted(tools: Mapping[str, ToolDefinition]) -> str:

@@ -17,8 +17,16 @@ from typing import Any
 
 from toolwire.text.expression_tree import CallExpression, Source
 from toolwire.text.expressions import ExpressionScanner
-from toolwire.text.suggest import closest, did_you_mean
-from toolwire.wire.dialects import ARGUMENT_KEYS, COMMENT_KEYS, IDENTITY_KEYS, LIST_KEYS, NAME_KEYS, folded_key
+from toolwire.text.suggest import closest, did_you_mean, first_of
+from toolwire.wire.dialects import (
+    ARGUMENT_KEYS,
+    CALL_KEYS,
+    COMMENT_KEYS,
+    IDENTITY_KEYS,
+    LIST_KEYS,
+    NAME_KEYS,
+    folded_key,
+)
 from toolwire.wire.prepared_tools import KnownTools
 
 _NAME = re.compile(r"[A-Za-z_][\w.-]{0,127}\Z", re.ASCII)
@@ -46,7 +54,7 @@ def unknown_tool(message: str, tools: KnownTools) -> str:
     names: list[str] = []
     pos = 0
     while pos < len(text):
-        scanner = ExpressionScanner()
+        scanner = _AnyCallScanner()
         pos = scanner.scan(text, pos, True)
         value = [scanner.value] if isinstance(scanner.value, CallExpression) else scanner.value
         written = list(_names(value)) if scanner.done else []
@@ -58,12 +66,19 @@ def unknown_tool(message: str, tools: KnownTools) -> str:
     return next((name for name in names if not tools.names.resolve(name)), "")
 
 
+class _AnyCallScanner(ExpressionScanner):
+    """A scanner that stops at the first key that no call has, because most objects are data."""
+
+    def on_key(self, key: str) -> bool:
+        """Return whether the object of a call can have the key."""
+        return folded_key(key) in CALL_KEYS
+
+
 def unknown_tool_message(name: str, tools: KnownTools) -> str:
     """Return an explanation for the model: the names that it may have meant, and those that there are."""
     tool_names = list(tools.definitions)
-    more = f" and {len(tool_names) - _LISTED} more" if len(tool_names) > _LISTED else ""
     hint = did_you_mean(closest(name, tool_names)) or "."
-    return f"There is no tool {name!r}, so nothing ran{hint} There are: {', '.join(tool_names[:_LISTED])}{more}."
+    return f"There is no tool {name!r}, so nothing ran{hint} There are: {first_of(tool_names, _LISTED)}."
 
 
 def _names(value: Any) -> Iterator[str]:
@@ -91,12 +106,8 @@ def _names_in_object(members: dict[str, Any]) -> Iterator[str]:
     names = [value for key, value in members.items() if kinds[key] in NAME_KEYS]
     arguments = [value for key, value in members.items() if kinds[key] in ARGUMENT_KEYS]
     beside = set(kinds.values()) - NAME_KEYS - ARGUMENT_KEYS - IDENTITY_KEYS - COMMENT_KEYS
-    if len(names) != 1 or len(arguments) != 1 or beside or not _is_argument_object(arguments[0]):
-        yield ""
-    elif isinstance(names[0], str) and _NAME.match(names[0]):
-        yield names[0]
-    else:
-        yield ""
+    is_call = len(names) == len(arguments) == 1 and not beside and _is_argument_object(arguments[0])
+    yield names[0] if is_call and isinstance(names[0], str) and _NAME.match(names[0]) else ""
 
 
 def _is_argument_object(value: Any) -> bool:
