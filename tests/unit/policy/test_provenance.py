@@ -1,5 +1,6 @@
 """Whose words a call is made of: the user's alone, in one sentence, whole."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -202,3 +203,9 @@ def test_punctuation_of_any_script_ends_a_word(sentence: str) -> None:
 def test_what_joins_words_hides_no_longer_word(joining: str) -> None:
     assert not stands_in("alice", f"pay alice{joining}bob now")
     assert not stands_in("alice", f"pay bob{joining}alice now")
+
+
+def test_marks_without_end_in_a_question_take_linear_time() -> None:
+    start = time.process_time()
+    assert len(vouching_sentences("Pay 5" + "\u0300\u0316" * 150_000)) == 1
+    assert time.process_time() - start < 5  # sorted by insertion, they take a minute
