@@ -111,6 +111,10 @@ def test_the_fast_reader_applies_the_same_rules() -> None:
         assert fast.read(text + padded, 0) is None
 
 
+def test_the_fast_reader_takes_no_two_of_three_quotes_for_an_empty_text() -> None:
+    assert read_json(f'"""{"x" * 300}"""') == ("x" * 300, ["triple_quotes"])
+
+
 def test_the_fast_reader_gives_up_after_some_failures() -> None:
     fast = FastJsonReader()
     for _ in range(20):

@@ -55,6 +55,7 @@ def test_a_call_of_an_unknown_tool_is_a_problem(text: str, format: str) -> None:
         '{"action": "approve", "input": "yes"}',
         '{"name": "ls", "arguments": {}, "price": 3}',
         '{"name": "ls", "function": "cat", "arguments": {}}',
+        '{"tool_calls": [{"name": "ls", "arguments": {}, "price": 3}]}',
         '{"name": "ls", "arguments": {"type": "object", "properties": {}}}',
         '[{"name": "ls", "arguments": {}}, 7]',
         "[date(2024, 1, 1), f(x)]",
@@ -90,6 +91,11 @@ def test_it_is_reported_in_any_pieces_and_behind_reasoning() -> None:
         pieces = (text[at : at + size] for at in range(0, len(text), size))
         read = toolwire.collect([*(event for piece in pieces for event in parser.feed(piece)), *parser.finish()])
         assert [(problem.kind, problem.position) for problem in read.problems] == [("unknown_tool", 28)]
+
+
+def test_text_beside_a_call_is_no_call_of_an_unknown_tool() -> None:
+    read = toolwire.parse('<tool_call>{"name": "search", "arguments": {"query": "x"}}</tool_call>[ls()]', tools=TOOLS)
+    assert (len(read.tool_calls), read.content, read.problems) == (1, "[ls()]", ())
 
 
 def test_without_tools_nothing_is_unknown() -> None:
