@@ -106,6 +106,9 @@ class ProviderFailed(Exception):
 
 _ID_PREFIX: Final = re.compile(r"^(?:chatcmpl-|msg_|resp_)")
 """Prefixes that writers add to the id of an answer themselves."""
+_BODIES: Final = ("message", "response", "interaction")
+"""Members of a frame that contain what identifies the answer, in some APIs."""
+_IDENTIFYING: Final = frozenset((*_BODIES, "id", "responseId", "model", "modelVersion", "created", "created_at"))
 
 
 class Dumpable(Protocol):
@@ -184,7 +187,8 @@ class StreamDecoder:
             why = frame.error or "it is not an object"
             self._builder.add_problem("malformed", f"a part of the stream cannot be read: {why}", frame.raw)
             return
-        if not self.id or not self.model:
+        # An API that never names its model, such as Bedrock, has none of these members in any of its frames.
+        if (not self.id or not self.model) and not _IDENTIFYING.isdisjoint(frame.value):
             self._identify(frame.value)
         builder, why = self._builder, ""
         pending = builder.pending
@@ -199,8 +203,8 @@ class StreamDecoder:
 
     def _identify(self, value: dict[str, Any]) -> None:
         """Note what identifies the answer; some APIs have it in an object of the first frame."""
-        for body in (value, value.get("message"), value.get("response"), value.get("interaction")):
-            if not isinstance(body, dict):  # runs for each frame of an API that never names its model
+        for body in (value, *(value.get(name) for name in _BODIES)):
+            if not isinstance(body, dict):
                 continue
             id, model = body.get("id") or body.get("responseId"), body.get("model") or body.get("modelVersion")
             created = body.get("created") or body.get("created_at")
