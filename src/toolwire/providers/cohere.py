@@ -42,6 +42,7 @@ from toolwire.providers.message_parts import (
     members_except,
     note_dropped,
     own_members,
+    read_tools,
     without_seal,
 )
 from toolwire.providers.offered_tool import OfferedTool
@@ -280,7 +281,7 @@ class Cohere(ChatMessages):
         return self._request_of(
             body,
             group_results(self.read_messages(body["messages"])),
-            tools=tuple(map(self.function_tool, body.get("tools") or ())),
+            **read_tools(body.get("tools"), self.function_tool),
             tool_choice=ToolChoice(_MODES.get(str(body.get("tool_choice") or "").upper(), "auto")),
         )
 

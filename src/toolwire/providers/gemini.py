@@ -58,7 +58,7 @@ from toolwire.providers.gemini_stream import (
     write_call,
 )
 from toolwire.providers.identifiers import Alphabet
-from toolwire.providers.message_parts import Json, answer_item, note_dropped, object_of, stand_in
+from toolwire.providers.message_parts import Json, answer_item, note_dropped, object_of, read_tools, stand_in
 from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.openapi_schemas import read_openapi_schema
 from toolwire.providers.output_support import GEMINI, GEMINI_OPENAPI, OutputSupport
@@ -227,11 +227,11 @@ class Gemini(ProviderApi):
     def read_request(self, body: Json) -> ChatRequest:
         """Parse a body."""
         body = camel(body)
-        tools: list[ToolDefinition] = []
+        declared: list[Json] = []
         provider_tools: list[Mapping[str, Any]] = []
         for tool in listed(body.get("tools")):
             tool = camel(tool)
-            tools += [self._definition(camel(item)) for item in listed(tool.pop("functionDeclarations", None))]
+            declared += map(camel, listed(tool.pop("functionDeclarations", None)))
             if tool:
                 provider_tools.append(tool)
         config, generation = camel(body.get("toolConfig")), camel(body.pop("generationConfig", None))
@@ -247,7 +247,7 @@ class Gemini(ProviderApi):
         request = self._request_of(
             body,
             (*instructions, *group_results(self._read_contents(body["contents"]))),
-            tools=tuple(tools),
+            tools=read_tools(declared, self._definition)["tools"],
             tool_choice=choice,
             provider_tools=tuple(provider_tools),
         )

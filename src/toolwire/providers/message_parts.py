@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
+
+from pydantic_core import to_json
 
 from toolwire.messages import (
     CitationPart,
@@ -213,13 +217,36 @@ def stand_in(parts: Sequence[Part]) -> str:
     return f"{', '.join(kinds)}: it cannot be shown here."
 
 
-def read_tools(tools: Iterable[Json] | None, read: Callable[[Json], ToolDefinition | None]) -> Json:
+_ToolReader = Callable[[Json], ToolDefinition | None]
+_MAX_TOOLS, _MAX_TOOL_SIZE = 1024, 16_384
+"""Tools whose definitions are kept, and the maximum size of each in bytes."""
+
+
+def read_tools(tools: Iterable[Json] | None, read: _ToolReader) -> Json:
     """Return the fields `tools` and `provider_tools` of a `ChatRequest`; `read` returns None for a provider's tool."""
-    pairs = [(tool, read(tool)) for tool in tools or ()]
+    pairs = [(tool, _definition_of(tool, read)) for tool in tools or ()]
     return {
         "tools": tuple(definition for _, definition in pairs if definition is not None),
         "provider_tools": tuple(tool for tool, definition in pairs if definition is None),
     }
+
+
+def _definition_of(tool: Json, read: _ToolReader) -> ToolDefinition | None:
+    """Return what `read` makes of a tool.
+
+    Each request of a conversation brings the same tools again. Equal ones have the same definition, so that what is
+    derived from it, such as the names and types that parsers look for, is derived once.
+    """
+    try:
+        content = to_json(tool)
+    except (TypeError, ValueError, RecursionError):  # not JSON, or too deep for it
+        return read(tool)
+    return read(tool) if len(content) > _MAX_TOOL_SIZE else _definition_of_json(content, read)
+
+
+@lru_cache(_MAX_TOOLS)
+def _definition_of_json(content: bytes, read: _ToolReader) -> ToolDefinition | None:
+    return read(json.loads(content))
 
 
 _MAX_TOKENS = 10**12

@@ -41,6 +41,7 @@ from toolwire.providers.message_parts import (
     calls_of,
     note_dropped,
     own_members,
+    read_tools,
     split_members,
     stand_in,
     text_of,
@@ -193,7 +194,7 @@ message.tool_calls[function]: id type function
         return self._request_of(
             body,
             group_results(self.read_messages(body["messages"])),
-            tools=tuple(map(self.function_tool, body.get("tools") or ())),
+            **read_tools(body.get("tools"), self.function_tool),
             stream=body.get("stream") is None or bool(body["stream"]),
         )
 

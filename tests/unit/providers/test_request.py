@@ -1,5 +1,8 @@
 """Pairing of calls and results, and tool choices."""
 
+import copy
+from dataclasses import replace
+
 import pytest
 
 import toolwire
@@ -276,3 +279,34 @@ def test_a_failed_answer_without_a_word_for_that_is_noted() -> None:
     failed = toolwire.ParsedResponse("a", finish_reason=toolwire.FinishReason.ERROR)
     toolwire.get_api("openai_chat").encode_response(failed, notes=notes)
     assert "changed finish_reason: openai_chat has no word for an answer that failed" in map(str, notes)
+
+
+@pytest.mark.parametrize("name", toolwire.apis())
+def test_equal_tools_of_two_requests_have_one_definition(name: str) -> None:
+    """What is derived from a definition is derived once for a whole conversation."""
+    api = toolwire.get_api(name)
+    lookup = toolwire.ToolDefinition(
+        "lookup", "Looks it up.", {"type": "object", "properties": {"q": {"type": "string"}}}
+    )
+
+    def read(tool: toolwire.ToolDefinition) -> tuple[toolwire.ToolDefinition, ...]:
+        body = api.encode_request([user("hm")], tools=[tool], model="m")
+        definitions = api.decode_request(copy.deepcopy(body)).tools
+        assert [definition.name for definition in definitions] == ["lookup"]
+        return definitions
+
+    first, again, changed = read(lookup), read(lookup), read(replace(lookup, description="Looks it up in a book."))
+    assert again[0] is first[0]
+    assert "in a book" in changed[0].description
+    assert "in a book" not in first[0].description
+
+
+def test_a_tool_that_is_changed_after_a_request_is_read_as_it_is_then() -> None:
+    api = toolwire.get_api("anthropic")
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}}
+    body = {"messages": [{"role": "user", "content": "hm"}], "tools": [{"name": "lookup", "input_schema": schema}]}
+    before = api.decode_request(body).tools[0]
+    schema["properties"]["limit"] = {"type": "integer"}  # type: ignore[index]
+    after = api.decode_request(body).tools[0]
+    assert list(before.parameters["properties"]) == ["q"]
+    assert list(after.parameters["properties"]) == ["q", "limit"]
