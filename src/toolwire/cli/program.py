@@ -15,7 +15,7 @@ from typer.exceptions import TyperException
 
 from toolwire.cli import COMMANDS, EXIT_STATUS, INTERRUPTED, SUMMARY, fail
 from toolwire.cli.console import CliError, say
-from toolwire.errors import ConfigurationError, DefinitionError, PolicyWarning, RenderError, ToolwireError
+from toolwire.errors import ConfigurationError, DefinitionError, RenderError, ToolwireError
 from toolwire.text.suggest import closest, did_you_mean
 
 
@@ -117,13 +117,13 @@ _CHOICE = re.compile(r"'([^']*)' is not one of (.*)")
 
 @contextmanager
 def _warnings_shown() -> Iterator[None]:
-    """Print each warning about a policy once, as a line on standard error."""
+    """Print each warning for users once, as a line on standard error: a faulty policy, a format that does not load."""
     with warnings.catch_warnings():
-        warnings.simplefilter("always", PolicyWarning)
+        warnings.simplefilter("always", UserWarning)
         default, shown = warnings.showwarning, set[str]()
 
         def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-            if not issubclass(category, PolicyWarning):
+            if not issubclass(category, UserWarning):
                 default(message, category, *place, **more)
             elif str(message) not in shown:
                 shown.add(str(message))

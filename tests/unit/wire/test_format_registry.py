@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import toolwire
+from toolwire.cli import run
 from toolwire.errors import DefinitionError, UnknownFormat
 from toolwire.wire import format_registry
 from toolwire.wire.format_registry import all_formats, formats, get_format
@@ -105,6 +106,16 @@ def test_a_package_that_cannot_be_imported_does_not_disable_the_others(install: 
         "the wire format 'broken' of broken:FORMAT cannot be loaded: RuntimeError: no library"
     )
     assert warning.filename == __file__
+
+
+def test_on_the_command_line_a_package_that_cannot_be_imported_is_one_line(
+    install: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(broken="raise RuntimeError('no library')")
+    assert run(["formats"]) == 0
+    assert capsys.readouterr().err == (
+        "toolwire: the wire format 'broken' of broken:FORMAT cannot be loaded: RuntimeError: no library\n"
+    )
 
 
 def test_an_entry_point_that_is_no_format_is_refused(install: Install) -> None:
