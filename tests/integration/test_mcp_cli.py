@@ -181,9 +181,9 @@ def danger() -> str:
 def test_tools_are_listed_under_their_server_names(tmp_path: Path, cli: Run) -> None:
     file = configured(tmp_path, *(raw(tmp_path, name, tools=[tool("same"), tool(name)]) for name in ("one", "two")))
     status, out, _ = cli("list", "one", "--config", file)
-    assert (status, "`toolwire mcp approve one` asks about it" in out) == (1, True)
+    assert (status, f"`toolwire mcp approve one --config {file}` asks about it" in " ".join(out.split())) == (1, True)
     status, _, err = cli("call", "one", "same", "--tier", "RUN", "--config", file)
-    assert (status, "`toolwire mcp approve one` asks about it" in err) == (3, True)
+    assert (status, f"`toolwire mcp approve one --config {file}` asks about it" in err) == (3, True)
     for name in ("one", "two"):
         assert cli("approve", name, "--yes", "--config", file)[0] == 0
     for names in (["one"], ["one", "two"]):
@@ -203,9 +203,9 @@ def test_changed_description_is_not_approved_by_yes_for_a_call(tmp_path: Path, c
     assert '+ "Something else."' in " ".join(out.split())
     status, _, err = cli("call", "raw", "t", "--tier", "RUN", "--yes", "--config", file)
     assert status == 3
-    assert "`toolwire mcp approve raw t` does" in err
+    assert f"`toolwire mcp approve raw t --config {file}` does" in err
     status, _, err = cli("call", "raw", "t", "--tier", "RUN", "--config", file)
-    assert (status, "`toolwire mcp approve raw t` shows its description" in err) == (3, True)
+    assert (status, f"`toolwire mcp approve raw t --config {file}` shows its description" in err) == (3, True)
     assert not calls(tmp_path)
     assert cli("approve", "raw", "--config", file)[0] == 3
     status, _, err = cli("approve", "raw", "t", "--yes", "--config", file)

@@ -6,6 +6,7 @@ import asyncio
 import json as jsontext
 import logging
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -124,7 +125,7 @@ def list_servers(
         for status in statuses:
             emit(plain(status))
     else:
-        _show(statuses)
+        _show(statuses, config)
     if any(status.state not in ("ready", "off") for status in statuses):
         raise typer.Exit(1)
 
@@ -197,13 +198,15 @@ def call(
 
     async def work(router: McpRouter) -> tuple[Outcome, tuple[str, ...]]:
         (status,) = await router.connect(server)
-        tool_status = _tool(status, tool)
+        tool_status = _tool(status, tool, options.config)
         read = read_arguments(text, registry.lookup(tool_status.exposed_name).definition)
         if read.value is None:
             why = read.problem.message if read.problem else "they are not a JSON object"
             raise CliError(f"the arguments cannot be used: {why}")
         approval_prompt = ApprovalPrompt(approve=options.yes and tool_status.state == "approved")
-        confirm = ToolPrompt(approval_prompt, tool_status, server, yes=options.yes)
+        confirm = ToolPrompt(
+            approval_prompt, tool_status, _approve_command(options.config, server, tool_status.name), yes=options.yes
+        )
         executor = ToolExecutor(registry, policy=rules, confirm=confirm)
         with BUSY.waiting("the tool works"):
             return await executor.run(
@@ -406,8 +409,8 @@ def confirm_at_terminal(question: str, *, yes: bool) -> bool:
 class ToolPrompt:
     """An approval prompt that stops the spinner; --yes does not approve a description that was never approved."""
 
-    def __init__(self, prompt: ApprovalPrompt, tool: ToolStatus, server: str, *, yes: bool) -> None:
-        self._prompt, self._tool, self._server, self._yes = prompt, tool, server, yes
+    def __init__(self, prompt: ApprovalPrompt, tool: ToolStatus, approve: str, *, yes: bool) -> None:
+        self._prompt, self._tool, self._approve, self._yes = prompt, tool, approve, yes
 
     async def __call__(self, approval: Approval) -> ApprovalAnswer:
         """Return the answer."""
@@ -415,18 +418,25 @@ class ToolPrompt:
             answer = await self._prompt(approval)
         if answer.approved or self._tool.state == "approved":
             return answer
-        command = f"`toolwire mcp approve {self._server} {self._tool.name}`"
         hint = (
-            f"--yes does not approve descriptions; {command} does" if self._yes else f"{command} shows its description"
+            f"--yes does not approve descriptions; {self._approve} does"
+            if self._yes
+            else f"{self._approve} shows its description"
         )
         return replace(answer, reason=hint)
 
 
-def _tool(status: ServerStatus, name: str) -> ToolStatus:
+def _approve_command(config: Path | None, *names: str) -> str:
+    """Return the command that approves a server or one of its tools, with the file of this command."""
+    more = ("--config", str(config)) if config is not None else ()
+    return f"`{shlex.join(('toolwire', 'mcp', 'approve', *names, *more))}`"
+
+
+def _tool(status: ServerStatus, name: str, config: Path | None) -> ToolStatus:
     """Return a callable tool by its name on the server or its name for models."""
     if status.state != "ready":
         if status.state == "not approved":
-            hint = f"`toolwire mcp approve {status.name}` asks about it"
+            hint = f"{_approve_command(config, status.name)} asks about it"
             raise CliError(f"{status.name}: {status.reason}; {hint}", status=DENIED)
         raise CliError(f"{status.name}: {status.reason}", status=1)
     match = next((candidate for candidate in status.tools if name in (candidate.name, candidate.exposed_name)), None)
@@ -439,7 +449,7 @@ def _tool(status: ServerStatus, name: str) -> ToolStatus:
     return match
 
 
-def _show(statuses: list[ServerStatus]) -> None:
+def _show(statuses: list[ServerStatus], config: Path | None) -> None:
     screen = console()
     for status in statuses:
         about = f" ({status.server_version}, MCP {status.protocol})" if status.protocol else ""
@@ -447,7 +457,8 @@ def _show(statuses: list[ServerStatus]) -> None:
         for line in status.launch.splitlines():
             screen.print(styled(f"  {line}", "dim"))
         if status.reason:
-            hint = f"; `toolwire mcp approve {status.name}` asks about it" if status.state == "not approved" else ""
+            approve = f"; {_approve_command(config, status.name)} asks about it"
+            hint = approve if status.state == "not approved" else ""
             screen.print(styled(f"  {status.reason}{hint}", "yellow"))
         for tool in status.tools:
             _show_tool(tool)
