@@ -8,7 +8,7 @@ import pytest
 from tests.streams import parsed
 
 from toolwire import ContentDelta, StreamParser
-from toolwire.wire.fallback import _Headings
+from toolwire.wire.only_calls import Headings
 
 TOOLS = [
     {"name": name, "parameters": {"type": "object", "properties": {key: {"type": "string"} for key in keys}}}
@@ -89,13 +89,13 @@ def test_a_message_of_headings_that_is_not_a_call_is_given_up_at_the_first_probl
 ) -> None:
     """A megabyte of headings once took time that grew with the square of its length."""
     pieces: list[str] = []
-    take_content = _Headings._take_content
+    take_content = Headings._take_content
 
-    def counted(self: _Headings, text: str) -> None:
+    def counted(self: Headings, text: str) -> None:
         pieces.append(text)
         take_content(self, text)
 
-    monkeypatch.setattr(_Headings, "_take_content", counted)
+    monkeypatch.setattr(Headings, "_take_content", counted)
     for size in (5, 100_000):
         assert parsed("Action: " * 1000, size, tools=TOOLS).tool_calls == ()
     assert len(pieces) <= 2
@@ -103,14 +103,14 @@ def test_a_message_of_headings_that_is_not_a_call_is_given_up_at_the_first_probl
 
 def test_white_space_behind_the_calls_is_not_compared_again_with_each_piece(monkeypatch: pytest.MonkeyPatch) -> None:
     longest = 0
-    take_content = _Headings._take_content
+    take_content = Headings._take_content
 
-    def measured(self: _Headings, text: str) -> None:
+    def measured(self: Headings, text: str) -> None:
         nonlocal longest
         take_content(self, text)
         longest = max(longest, len(self._may_observe))
 
-    monkeypatch.setattr(_Headings, "_take_content", measured)
+    monkeypatch.setattr(Headings, "_take_content", measured)
     blanks = " \n" * 3000
     read = parsed(_SEARCH + "snow\n" + blanks + "Observation: 3 cm", 4, tools=TOOLS)
     assert [call.arguments for call in read.tool_calls] == [{"query": "snow"}]
@@ -120,7 +120,7 @@ def test_white_space_behind_the_calls_is_not_compared_again_with_each_piece(monk
 
 def test_white_space_behind_the_calls_costs_time_in_proportion() -> None:
     """Each piece was once compared together with all those before it, which took seconds here."""
-    headings = _Headings(lambda: pytest.fail("nothing is read"), ["search"])
+    headings = Headings(lambda: pytest.fail("nothing is read"), ["search"])
     began = process_time()
     headings._take([ContentDelta(" ")] * 30_000)
     headings._take([ContentDelta("Observation: 3 cm")])
