@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 
 from toolwire.cli.console import CliError
+from toolwire.cli.format_option import read_format
 from toolwire.cli.tool_options import Approve, PolicyFile, Roots, ToolFiles
 from toolwire.cli.tools_command import tier_of
 from toolwire.config.tables import COACH, INTENT
@@ -41,8 +42,9 @@ class AgentOptions:
         typer.Option(
             "--format",
             "-f",
-            help="Wire format to ask the model for, or coach; by default, the fields of the API, and for a local model "
-            "the best known format of its family.",
+            callback=read_format,
+            help="Wire format to ask the model for, or a JSON file that describes one, or coach; by default, the "
+            "fields of the API, and for a local model the best known format of its family.",
         ),
     ] = None
     model: Annotated[

@@ -8,6 +8,7 @@ import typer
 
 import toolwire
 from toolwire.cli.console import console, emit, labelled, say
+from toolwire.cli.format_option import FORMAT_HELP, read_format
 from toolwire.cli.input_files import check_one_stdin, read_pieces, read_tools
 from toolwire.grammars.message_grammar import GrammarReasoning
 from toolwire.grammars.text_match import TextMatch, match_text
@@ -37,7 +38,7 @@ def check_grammar(
     ] = None,
     *,
     tools: Annotated[str, typer.Option(help="A JSON file with the definitions of the tools.")],
-    format: Annotated[str, typer.Option("--format", "-f", help="Wire format; `toolwire formats` lists them.")],
+    format: Annotated[str, typer.Option("--format", "-f", callback=read_format, help=FORMAT_HELP)],
     tool_choice: Annotated[str, typer.Option(help="auto, required, none or a tool's name.")] = "auto",
     reasoning: Annotated[
         GrammarReasoning, typer.Option(help="Reasoning before everything else; open if the prompt has begun it.")

@@ -16,6 +16,7 @@ from rich.text import Text
 from toolwire._surface import needs_extra
 from toolwire.cli.agent_options import check_local_model
 from toolwire.cli.console import CliError, console, counted, emit, print_rows, say, styled
+from toolwire.cli.format_option import read_formats
 from toolwire.cli.option_groups import takes_options
 from toolwire.errors import ConfigurationError, StateError
 from toolwire.providers.api_registry import get_api
@@ -74,8 +75,9 @@ class EvalOptions:
         typer.Option(
             "--format",
             "-f",
-            help="The wire format to ask for, or native for the fields of an API; by default, the best known one of "
-            "the model. May be repeated.",
+            callback=read_formats,
+            help="The wire format to ask for, or a JSON file that describes one, or native for the fields of an API; "
+            "by default, the best known one of the model. May be repeated.",
         ),
     ] = None
     constrain: Annotated[

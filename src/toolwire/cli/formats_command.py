@@ -11,6 +11,7 @@ from rich.table import Table
 
 import toolwire
 from toolwire.cli.console import console, emit, styled
+from toolwire.cli.format_option import read_format
 from toolwire.errors import DefinitionError, RenderError
 from toolwire.messages import ToolCall
 from toolwire.tools import ToolDefinition
@@ -43,7 +44,12 @@ SAMPLE_CALL = ToolCall("get_weather", {"city": "Paris", "days": 3})
 
 
 def formats(
-    name: Annotated[str | None, typer.Argument(help="The name or an alias of one format.")] = None,
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            callback=read_format, help="The name or an alias of one format, or a JSON file that describes one."
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per format.")] = False,
     export: Annotated[
         bool, typer.Option("--export", help="Print the whole descriptions as one JSON document, for other readers.")

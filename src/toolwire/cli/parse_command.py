@@ -11,6 +11,7 @@ import typer
 import toolwire
 from toolwire.cli.console import call_line, console, emit, event_dict, labelled, plain, say
 from toolwire.cli.fallback_option import Fallback, fallback_level
+from toolwire.cli.format_option import FORMAT_HELP, read_format
 from toolwire.cli.input_files import check_one_stdin, display_name, read_pieces, read_tools
 from toolwire.cli.option_groups import takes_options
 from toolwire.events import (
@@ -57,7 +58,7 @@ NO_CALL_EMPTY = f"{NO_CALL} (calls without markers, such as bare JSON, are parse
 class ReadingOptions:
     """The options that say how `parse` reads a text; see `takes_options`."""
 
-    format: Annotated[str, typer.Option("--format", "-f", help="Wire format; `toolwire formats` lists them.")] = "auto"
+    format: Annotated[str, typer.Option("--format", "-f", callback=read_format, help=FORMAT_HELP)] = "auto"
     tools: Annotated[str | None, typer.Option(help="A JSON file with the definitions of the tools.")] = None
     reasoning_started: Annotated[
         bool, typer.Option("--reasoning-started", help="Parse the text as if the prompt had opened a reasoning block.")

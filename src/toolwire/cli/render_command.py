@@ -10,6 +10,7 @@ import typer
 
 import toolwire
 from toolwire.cli.console import CliError, say, write_raw
+from toolwire.cli.format_option import FORMAT_HELP, read_format
 from toolwire.cli.input_files import display_name, loads, read_json, read_tools
 from toolwire.messages import ToolCall, ToolResult
 
@@ -50,7 +51,7 @@ def render(
     subject: Annotated[
         Subject, typer.Argument(help="The content of the file; grammar: write one for the definitions in it.")
     ],
-    format: Annotated[str, typer.Option("--format", "-f", help="Wire format; `toolwire formats` lists them.")],
+    format: Annotated[str, typer.Option("--format", "-f", callback=read_format, help=FORMAT_HELP)],
     file: Annotated[str | None, typer.Argument(help="A JSON file; - is standard input.")] = None,
     tools: Annotated[
         str | None,

@@ -16,6 +16,7 @@ from rich.text import Text
 
 from toolwire.cli.console import CliError, console, counted, emit, labelled, print_rows, say, styled
 from toolwire.cli.fallback_option import Fallback, fallback_level
+from toolwire.cli.format_option import described_formats, read_format
 from toolwire.cli.input_files import read_tools
 from toolwire.cli.option_groups import takes_options
 from toolwire.cli.stats_command import percentage
@@ -58,10 +59,19 @@ class ReparseCommandOptions:
     """The options of `reparse`; see `takes_options`."""
 
     format: Annotated[
-        str, typer.Option("--format", "-f", help="The wire format to read; by default that of the row, or any.")
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            callback=read_format,
+            help="The wire format to read, or a JSON file that describes one; by default that of the row, or any.",
+        ),
     ] = ""
     was: Annotated[
-        str, typer.Option(help="Compare with what this format reads, and not with the calls that the rows have.")
+        str,
+        typer.Option(
+            callback=read_format, help="Compare with what this format reads, and not with the calls that the rows have."
+        ),
     ] = ""
     fallback: Fallback = ""
     tools: Annotated[
@@ -125,7 +135,7 @@ def _reading(options: ReparseCommandOptions) -> ReparseOptions:
     fallback = fallback_level(options.fallback)
     names = [name if name in ("", AUTO) else get_format(name).name for name in (options.format, options.was)]
     tools = tuple(definitions(read_tools(options.tools)).values())
-    return ReparseOptions(names[0], names[1], fallback, tools)
+    return ReparseOptions(names[0], names[1], fallback, tools, tuple(described_formats))
 
 
 def _workers(options: ReparseCommandOptions, reading: ReparseOptions) -> AbstractContextManager[BatchWorkers]:

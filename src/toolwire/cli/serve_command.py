@@ -10,6 +10,7 @@ import typer
 
 from toolwire._surface import needs_extra
 from toolwire.cli.console import CliError
+from toolwire.cli.format_option import read_format
 from toolwire.cli.option_groups import takes_options
 from toolwire.config.gateway_tables import PORT
 
@@ -44,7 +45,12 @@ class BackendOptions:
     key_env: Annotated[str, typer.Option(help="Environment variable with the key for the backend.")] = ""
     text_format: Annotated[
         str,
-        typer.Option("--format", "-f", help="Wire format of tools in the prompt, for a model without fields."),
+        typer.Option(
+            "--format",
+            "-f",
+            callback=read_format,
+            help="Wire format of tools in the prompt, for a model without fields; or a JSON file that describes one.",
+        ),
     ] = ""
 
 

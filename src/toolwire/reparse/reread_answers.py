@@ -16,8 +16,9 @@ from toolwire.text.json_text import equal_json
 from toolwire.text.truncate import truncate
 from toolwire.tools import ToolDefinition
 from toolwire.wire.fallback import FallbackLevel
-from toolwire.wire.format_registry import AUTO
+from toolwire.wire.format_registry import AUTO, register_formats
 from toolwire.wire.stream_parser import ParseOptions
+from toolwire.wire.syntax import WireFormat
 
 RowClass = Literal["same", "none", "gained", "lost", "changed", "read", "broken"]
 CLASSES: Final[dict[RowClass, str]] = {
@@ -45,12 +46,14 @@ class ReparseOptions:
         earlier_format: read the text in this format too, and compare with that; "" for the calls that the row has.
         fallback: see `StreamParser`.
         tools: definitions of the tools for rows that have none.
+        own_formats: formats that are not registered in the process that reads.
     """
 
     format: str = ""
     earlier_format: str = ""
     fallback: FallbackLevel | None = None
     tools: tuple[ToolDefinition, ...] = ()
+    own_formats: tuple[WireFormat, ...] = ()
 
 
 @dataclass(slots=True)
@@ -81,6 +84,7 @@ def reread(lines: Sequence[bytes], options: ReparseOptions) -> BatchResult:
         lines: the lines.
         options: how they are read.
     """
+    register_formats(options.own_formats)
     result = BatchResult()
     for position, line in enumerate(lines):
         if not line.strip():

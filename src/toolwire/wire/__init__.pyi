@@ -7,7 +7,9 @@ from toolwire.wire.answer_shares import FormShare as FormShare
 from toolwire.wire.format_export import EXPORT_VERSION as EXPORT_VERSION
 from toolwire.wire.format_export import export_formats as export_formats
 from toolwire.wire.format_export import export_schema as export_schema
+from toolwire.wire.format_import import import_formats as import_formats
 from toolwire.wire.format_registry import get_format as get_format
+from toolwire.wire.format_registry import register_formats as register_formats
 from toolwire.wire.formats import FORMATS as FORMATS
 from toolwire.wire.leaf_scanners import NAME_LIMIT as NAME_LIMIT
 from toolwire.wire.leaf_scanners import SPACE_LIMIT as SPACE_LIMIT
@@ -89,5 +91,7 @@ __all__ = [
     "export_schema",
     "format_of_response_template",
     "get_format",
+    "import_formats",
+    "register_formats",
     "response_template",
 ]

@@ -4,6 +4,8 @@ A package registers a format with an entry point in the group `toolwire.formats`
 
     [project.entry-points."toolwire.formats"]
     my_format = "my_package.my_format:FORMAT"
+
+A program registers its own with `register_formats`.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ AUTO = "auto"
 """The format name that selects detection."""
 GROUP = "toolwire.formats"
 """The group of entry points for formats of other packages."""
-
-
+_registered: list[WireFormat] = []
+"""The formats of `register_formats`."""
 _SEPARATORS = str.maketrans("", "", "-._")
 
 
@@ -38,7 +40,7 @@ def _index(formats: Iterable[WireFormat]) -> dict[str, WireFormat]:
 
 @lru_cache(maxsize=1)
 def all_formats() -> tuple[WireFormat, ...]:
-    """Return all formats: Toolwire's own, then those of other packages.
+    """Return all formats: Toolwire's own, those of other packages, and those of this program.
 
     Raises:
         DefinitionError: an entry point is not a `WireFormat`, or its name is taken.
@@ -66,7 +68,30 @@ def all_formats() -> tuple[WireFormat, ...]:
             raise DefinitionError(f"the format {wire.name!r} of {point.value} has a name that is taken")
         names_taken |= names
         all_found.append(wire)
-    return tuple(all_found)
+    return (*all_found, *_registered)
+
+
+def register_formats(formats: Iterable[WireFormat]) -> None:
+    """Make formats known by name and in `auto`, in this process; it does not know them after it ends.
+
+    Raises:
+        DefinitionError: a name is taken by another format; then none of them is registered. The same format again
+            changes nothing.
+    """
+    names_taken, new = {AUTO: None, **_by_name()}, []
+    for wire in formats:
+        names = [name.lower() for name in (wire.name, *wire.aliases)]
+        if all(names_taken.get(name) == wire for name in names):
+            continue
+        for name in names:
+            if name in names_taken:
+                raise DefinitionError(f"the format {wire.name!r} has a name that is taken: {name!r}")
+        names_taken.update(dict.fromkeys(names, wire))
+        new.append(wire)
+    if new:
+        _registered.extend(new)
+        for cached in (all_formats, _by_name, _by_spelling):
+            cached.cache_clear()
 
 
 @lru_cache(maxsize=1)
