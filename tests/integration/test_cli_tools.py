@@ -70,7 +70,8 @@ def test_result_with_an_image_is_described_and_written(tmp_path: Path) -> None:
 def test_a_schema_is_shown(own: str) -> None:
     shown = json.loads(toolwire_cli("tools", "schema", "add", "--tools", own).stdout)
     assert shown["parameters"]["required"] == ["a"]
-    assert "did you mean add" in fails(1, "tools", "schema", "ad", "--tools", own)
+    assert "did you mean add" in fails(2, "tools", "schema", "ad", "--tools", own)
+    assert "--root DIR adds the built-in tools" in fails(2, "tools", "schema", "ad")
 
 
 def test_definitions_are_checked_one_by_one(tmp_path: Path) -> None:

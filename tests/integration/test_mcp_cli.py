@@ -93,7 +93,7 @@ def test_servers_are_approved_listed_and_called(tmp_path: Path, cli: Run) -> Non
     status, out, _ = cli("call", "raw", "echo", '{"n": 5}', "--json", *run_)
     assert (json.loads(out)["result"]["result"], json.loads(out)["status"]) == ('{"n": 5}', 0)
     status, _, err = cli("call", "raw", "echo", '{"n": 5}', "--config", file)
-    assert (status, err) == (3, "echo needs the tier RUN, and this session is at WALK.\n")
+    assert (status, err) == (3, "echo needs the tier RUN, and this session is at WALK. Add --tier RUN.\n")
     status, _, err = cli("call", "raw", "echo", '{"n": "x"}', *run_)
     assert status == 2
     assert "/n" in err

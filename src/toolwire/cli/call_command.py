@@ -86,14 +86,14 @@ def call(
             for line in [*lines, *media_lines(outcome.result)]:
                 console().print(line)
     if not options.json and not outcome.result.success:
-        say(f"toolwire: {outcome.result.error}{_hint(registry, outcome, session)}", "red")
+        say(f"toolwire: {outcome.result.error}{call_hint(registry, outcome, session)}", "red")
     if options.output is not None and outcome.result.success:
         save_media(outcome.result, options.output)
     if status:
         raise typer.Exit(status)
 
 
-def _hint(registry: ToolRegistry, outcome: Outcome, session: Session) -> str:
+def call_hint(registry: ToolRegistry, outcome: Outcome, session: Session) -> str:
     """Return a hint to raise the tier, if the tier alone forbids the call, or to name tools, if there are none."""
     if outcome.issue is not None and outcome.issue.kind == "unknown_tool" and len(registry) == 0:
         return f" {ADD_TOOLS}."

@@ -21,7 +21,7 @@ import typer
 from toolwire._surface import needs_extra
 from toolwire.cli.approval_prompt import ApprovalPrompt, is_interactive
 from toolwire.cli.busy_sign import BUSY
-from toolwire.cli.call_command import DENIED, exit_status, outcome_json
+from toolwire.cli.call_command import DENIED, call_hint, exit_status, outcome_json
 from toolwire.cli.console import CliError, console, emit, plain, safe, say, styled
 from toolwire.cli.input_files import read_pieces
 from toolwire.cli.media_output import Output, media_lines, save_media
@@ -196,7 +196,7 @@ def call(
     text = "".join(read_pieces(None)) if arguments == "-" else arguments
     rules = load_policy(options.policy)
 
-    async def work(router: McpRouter) -> tuple[Outcome, tuple[str, ...]]:
+    async def work(router: McpRouter) -> tuple[Outcome, tuple[str, ...], str]:
         (status,) = await router.connect(server)
         tool_status = _tool(status, tool, options.config)
         read = read_arguments(text, registry.lookup(tool_status.exposed_name).definition)
@@ -208,12 +208,12 @@ def call(
             approval_prompt, tool_status, _approve_command(options.config, server, tool_status.name), yes=options.yes
         )
         executor = ToolExecutor(registry, policy=rules, confirm=confirm)
+        session = Session(tier=session_tier)
         with BUSY.waiting("the tool works"):
-            return await executor.run(
-                ToolCall(tool_status.exposed_name, read.value, "call_1"), Session(tier=session_tier)
-            ), read.repairs
+            outcome = await executor.run(ToolCall(tool_status.exposed_name, read.value, "call_1"), session)
+        return outcome, read.repairs, call_hint(registry, outcome, session)
 
-    outcome, repairs = _with_servers(options.config, registry, work)
+    outcome, repairs, hint = _with_servers(options.config, registry, work)
     status = exit_status(outcome)
     if options.json:
         from toolwire.mcp.results import structured_content
@@ -223,7 +223,7 @@ def call(
         report["result"]["structured"] = structured_content(outcome.result)
         emit(report)
     else:
-        _show_result(outcome.result)
+        _show_result(outcome.result, hint)
     if options.output is not None and outcome.result.success:
         save_media(outcome.result, options.output)
     if status:
@@ -482,10 +482,10 @@ def _show_tool(tool: ToolStatus) -> None:
 _COLOURS = {"ready": "green", "waiting": "", "not approved": "yellow", "failed": "red", "off": "dim"}
 
 
-def _show_result(result: ToolResult) -> None:
+def _show_result(result: ToolResult, hint: str) -> None:
     screen = console(stderr=not result.success)
     if result.error is not None:
-        screen.print(styled(result.error, "red"))
+        screen.print(styled(f"{result.error}{hint}", "red"))
     elif result.only_media:
         pass  # the lines below are all that there is to show
     elif not isinstance(result.result, str):

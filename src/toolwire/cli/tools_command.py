@@ -11,7 +11,7 @@ from rich.console import Console
 from toolwire.cli.console import CliError, claim_output, console, emit, plain, say, styled
 from toolwire.cli.input_files import read_definitions
 from toolwire.cli.tool_options import Roots, ToolFiles, file_tools, load_registry
-from toolwire.errors import DefinitionError
+from toolwire.errors import DefinitionError, UnknownTool
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.tools import Tier, ToolDefinition, as_definition
 
@@ -84,7 +84,10 @@ def schema(
     """Show the definition of a tool as JSON: its description, parameters schema and tier."""
     with claim_output():
         registry = load_registry(root, tools)
-    definition = registry.lookup(name).definition
+    try:
+        definition = registry.lookup(name).definition
+    except UnknownTool as error:
+        raise CliError(str(error) if len(registry) else f"{error} {ADD_TOOLS}.") from error
     console().print(styled(jsontext.dumps(_definition_json(definition), indent=2, ensure_ascii=False)))
 
 
