@@ -1,4 +1,4 @@
-"""Rewrite the parts of README.md and docs/ that are generated from the code: `.venv/bin/python scripts/update_docs.py`.
+"""Rewrite the generated parts of README.md, spec/ and docs/: `.venv/bin/python scripts/update_docs.py`.
 
 A part is between `<!-- begin NAME -->` and `<!-- end -->`. `--check` writes nothing and fails if a part is out of date.
 """
@@ -89,8 +89,8 @@ PART = re.compile(r"(<!-- begin (?P<name>[^\n]+?) -->\n).*?(<!-- end -->)", re.D
 
 
 def documents() -> list[Path]:
-    """Return README.md and the pages of docs."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    """Return README.md, the specification, and the pages of docs."""
+    return [ROOT / "README.md", ROOT / "spec" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def updated(text: str) -> str:
@@ -699,6 +699,12 @@ def _contradictions() -> str:
     )
 
 
+def _second_reader() -> str:
+    shares = _rows_of("spec").shares()
+    rows = ((f"`{name}`", *map(str, share)) for name, share in sorted(shares.items()))
+    return _table(("format", "complete rows", "read alike", "need a repair"), rows)
+
+
 def _shown_by(answer: str, tests: list[str]) -> str:
     return "<br>".join([*([answer] if answer else []), *(f"`{name}`" for name in tests)])
 
@@ -722,6 +728,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "settings": _settings,
     "efforts": _efforts,
     "samples": _samples,
+    "second-reader": _second_reader,
     "security": _security,
     "weights": _weights,
     "intents": _intents,
