@@ -1,4 +1,4 @@
-"""The sidecar as a process: standard input, a Unix socket, and the example for Node.js."""
+"""The sidecar as a process: standard input, a Unix socket, and the examples for Node.js and Go."""
 
 from __future__ import annotations
 
@@ -52,17 +52,27 @@ def test_options_that_do_not_belong_together(options: tuple[str, ...]) -> None:
     assert done.returncode == 2 and "sidecar" in done.stderr
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
-def test_the_example_for_node(tmp_path: Path) -> None:
+def _example(program: tuple[str, ...], command: Path, cache: Path) -> subprocess.CompletedProcess[str]:
+    variables = {**os.environ, "TOOLWIRE": str(command), "GOCACHE": str(cache), "GOTOOLCHAIN": "local"}
+    return subprocess.run(program, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        pytest.param(program, marks=pytest.mark.skipif(shutil.which(program[0]) is None, reason=f"needs {program[0]}"))
+        for program in (("node", "examples/sidecar.mjs"), ("go", "run", "examples/sidecar.go"))
+    ],
+)
+def test_the_examples_in_other_languages(tmp_path: Path, program: tuple[str, ...]) -> None:
     command = tmp_path / "toolwire"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m toolwire "$@"\n')
     command.chmod(0o755)
-    done = subprocess.run(
-        ["node", "examples/sidecar.mjs"],
-        cwd=ROOT, env={**os.environ, "TOOLWIRE": str(command)}, capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
+    done = _example(program, command, tmp_path / "cache")
+    assert done.returncode == 0, done.stderr
     *deltas, last = done.stdout.splitlines()
     assert json.loads(deltas[0]) == {"content": "Let me look. "}
     texts = [call["function"]["arguments"] for delta in deltas[1:] for call in json.loads(delta)["tool_calls"]]
     assert json.loads("".join(texts)) == {"city": "Paris"}
     assert last == "finish tool_calls"
+    assert _example(program, tmp_path / "missing", tmp_path / "cache").returncode != 0

@@ -1,4 +1,4 @@
-"""A second reader of the exported descriptions of wire formats, written from the folder `spec/` alone.
+"""A second reader of the exported descriptions of wire formats, which does only what `spec/README.md` says.
 
 It is slow and simple: it takes whole texts, tries every way in which nodes can match, and repairs nothing.
 """
