@@ -349,6 +349,18 @@ def test_formats_lists_and_shows() -> None:
     assert "WireFormat(" in shown
 
 
+@pytest.mark.parametrize(
+    "options", [("--json", "--export"), ("--export", "--schema"), ("hermes", "--json", "--response-template")]
+)
+def test_formats_prints_one_thing(options: tuple[str, ...]) -> None:
+    first, second = options[-2:]
+    assert f"{first} and {second} print different things" in fails(2, "formats", *options)
+
+
+def test_the_schema_is_that_of_all_formats() -> None:
+    assert "--schema is that of all formats" in fails(2, "formats", "hermes", "--schema")
+
+
 def test_render_writes_what_parse_reads(tmp_path: Path, tools: str) -> None:
     calls = tmp_path / "calls.json"
     calls.write_text(json.dumps([{"name": "get_weather", "arguments": {"city": "Paris"}}]))

@@ -10,7 +10,7 @@ from rich.pretty import Pretty
 from rich.table import Table
 
 import toolwire
-from toolwire.cli.console import console, emit, styled
+from toolwire.cli.console import CliError, console, emit, styled
 from toolwire.cli.format_option import read_format
 from toolwire.errors import DefinitionError, RenderError
 from toolwire.messages import ToolCall
@@ -60,6 +60,12 @@ def formats(
     ] = False,
 ) -> None:
     """List the wire formats, or show one: a sample and its description."""
+    chosen = {"--json": json, "--export": export, "--schema": schema, "--response-template": as_template}
+    options = [option for option, is_chosen in chosen.items() if is_chosen]
+    if len(options) > 1:
+        raise CliError(f"{' and '.join(options)} print different things; choose one")
+    if schema and name is not None:
+        raise CliError("--schema is that of all formats; leave out the name")
     wire_formats = [toolwire.get_format(alias) for alias in ([name] if name is not None else toolwire.formats())]
     if as_template:
         if name is None:
