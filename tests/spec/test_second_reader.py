@@ -1,4 +1,4 @@
-"""The exported descriptions are enough to read calls: a second reader that does only what `spec/` says agrees with ours."""
+"""The exported descriptions are enough to read calls: a reader that does only what `spec/` says agrees with ours."""
 
 from __future__ import annotations
 

@@ -139,6 +139,7 @@ def use(make: Callable[[], Any]) -> None:
         (lambda: parse("x", fallback=3), "fallback must be 'none', 'whole_message' or 'embedded', not 3"),
         (lambda: parse("x", id_seed=3), "id_seed must be text, not 3"),
         (lambda: parse("x", primed=b"x"), "primed must be text or None, not bytes"),
+        (lambda: parse("x", reasoning_started="no"), "reasoning_started must be True or False, not 'no'"),
         (lambda: parse({}, api=3), "api must be an API's name or a ProviderApi, not 3"),
         (lambda: StreamParser().feed(b"x"), "text must be text, not bytes"),
         (lambda: collect("x"), "events must be an iterable of events, not list of str"),

@@ -32,6 +32,8 @@ MAX_STREAMS = 4096
 
 _PARSE_OPTIONS = frozenset(toolwire.ParseOptions.__annotations__)
 _GRAMMAR_OPTIONS = frozenset(signature(toolwire.grammar).parameters)
+_CALL_MEMBERS = frozenset(("name", "arguments", "id", "server", "format", "repairs", "confidence"))
+_RESULT_MEMBERS = frozenset(("tool_name", "call_id", "result", "error"))
 
 
 class RequestError(ValueError):
@@ -70,7 +72,7 @@ class SidecarSession:
     # -- actions ---------------------------------------------------------------------------------------------------
 
     def _hello(self, request: dict[str, Any]) -> Any:
-        _check_empty(request)
+        _check_empty(request, name="hello")
         return {"version": VERSION, "toolwire": _package_version(), "formats": list(toolwire.formats())}
 
     def _parse(self, request: dict[str, Any]) -> Any:
@@ -87,37 +89,40 @@ class SidecarSession:
         return {}
 
     def _feed(self, request: dict[str, Any]) -> Any:
-        parser = self._streams.get(name := _text(request, "stream"))
-        if parser is None:
-            raise RequestError(f"no stream is called {name!r:.80}: open it first")
+        parser = self._stream(_text(request, "stream"))
         text = _text(request, "text")
-        _check_empty(request)
+        _check_empty(request, name="feed")
         return _events(parser.feed(text))
 
     def _finish(self, request: dict[str, Any]) -> Any:
-        parser = self._streams.pop(name := _text(request, "stream"), None)
-        if parser is None:
-            raise RequestError(f"no stream is called {name!r:.80}: open it first")
-        _check_empty(request)
+        parser = self._stream(name := _text(request, "stream"))
+        _check_empty(request, name="finish")
+        del self._streams[name]
         return _events(parser.finish())
+
+    def _stream(self, name: str) -> toolwire.StreamParser:
+        if name not in self._streams:
+            raise RequestError(f"no stream has the name {name!r:.80}: open it first")
+        return self._streams[name]
 
     def _render(self, request: dict[str, Any]) -> Any:
         kind, format = _text(request, "what"), _text(request, "format")
         tools = request.pop("tools", ())
         match kind:
             case "prompt":
-                text = toolwire.prompt(tools, format=format, system=str(request.pop("system", "")))
+                system = _text(request, "system") if "system" in request else ""
+                text = toolwire.prompt(tools, format=format, system=system)
             case "definitions":
                 text = toolwire.render_definitions(tools, format=format)
             case "calls":
-                calls = [ToolCall(**call) for call in _objects(request, "calls")]
+                calls = [_call(value) for value in _objects(request, "calls")]
                 text = toolwire.render_calls(calls, format=format, tools=tools)
             case "results":
-                results = [ToolResult(**result) for result in _objects(request, "results")]
+                results = [_result(value) for value in _objects(request, "results")]
                 text = toolwire.render_results(results, format=format)
             case _:
                 raise RequestError("what must be prompt, definitions, calls or results")
-        _check_empty(request)
+        _check_empty(request, name=f"render of {kind}")
         return {"text": text}
 
     def _grammar(self, request: dict[str, Any]) -> Any:
@@ -167,8 +172,33 @@ def _options(request: Mapping[str, Any], known: frozenset[str]) -> Any:
     return dict(request)
 
 
-def _check_empty(request: Mapping[str, Any]) -> None:
-    _options(request, frozenset())
+def _check_empty(request: Mapping[str, Any], *, name: str) -> None:
+    if request:
+        raise RequestError(f"unknown members: {', '.join(sorted(request))}; {name} has no others")
+
+
+def _call(value: dict[str, Any]) -> ToolCall:
+    """Return a call, which may be one that `parse` returned."""
+    _check_members("a call", value, _CALL_MEMBERS)
+    if "name" not in value:
+        raise RequestError("a call needs name")
+    return ToolCall(**value)
+
+
+def _result(value: dict[str, Any]) -> ToolResult:
+    _check_members("a result", value, _RESULT_MEMBERS)
+    if "tool_name" not in value:
+        raise RequestError("a result needs tool_name")
+    result, error = value.get("result"), value.get("error")
+    if not value.keys() & {"result", "error"} or (result is not None and error is not None):
+        raise RequestError("a result has either result or error")
+    call_id = _text(value, "call_id") if "call_id" in value else ""
+    return ToolResult(call_id, _text(value, "tool_name"), result, error)
+
+
+def _check_members(what: str, value: Mapping[str, Any], known: frozenset[str]) -> None:
+    if unknown := sorted(value.keys() - known):
+        raise RequestError(f"unknown members of {what}: {', '.join(unknown)}; known are {', '.join(sorted(known))}")
 
 
 def _response(response: ParsedResponse) -> dict[str, Any]:

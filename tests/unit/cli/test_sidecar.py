@@ -56,6 +56,20 @@ def test_a_message_in_pieces() -> None:
     assert "open it first" in refused(json.dumps({"do": "finish", "stream": "s"}), session)
 
 
+def test_calls_that_were_parsed_can_be_rendered() -> None:
+    calls = ask(SidecarSession(), do="parse", text=TEXT, format="hermes", tools=[TOOL])["calls"]
+    rendered = ask(SidecarSession(), do="render", what="calls", format="hermes", calls=calls)
+    assert rendered["text"] == toolwire.render_calls([toolwire.ToolCall("f", {"a": 1})], format="hermes")
+
+
+@pytest.mark.parametrize("request_members", [{"do": "finish", "more": 1}, {"do": "feed", "text": "b", "more": 1}])
+def test_a_request_that_is_refused_changes_no_stream(request_members: dict[str, Any]) -> None:
+    session = SidecarSession()
+    ask(session, do="open", stream="s", format="hermes")
+    assert "unknown members: more" in refused(json.dumps({**request_members, "stream": "s"}), session)
+    assert ask(session, do="feed", stream="s", text="a")["deltas"] == [{"content": "a"}]
+
+
 def test_deltas_of_a_call_that_is_cut_off_are_not_a_good_call() -> None:
     session = SidecarSession()
     ask(session, do="open", stream="s", format="hermes", tools=[TOOL])
@@ -92,6 +106,15 @@ def test_streams_are_limited_and_have_one_name_each() -> None:
             {"what": "results", "results": [{"call_id": "1", "tool_name": "f", "result": "2"}]},
             toolwire.render_results([toolwire.ToolResult("1", "f", "2")], format="hermes"),
         ),
+        (
+            {
+                "what": "results",
+                "results": [{"tool_name": "f", "result": {"a": 2}}, {"tool_name": "f", "result": None, "error": "no"}],
+            },
+            toolwire.render_results(
+                [toolwire.ToolResult("", "f", {"a": 2}), toolwire.ToolResult("", "f", error="no")], format="hermes"
+            ),
+        ),
     ],
 )
 def test_rendering(request_members: dict[str, Any], text: str) -> None:
@@ -119,10 +142,33 @@ def test_the_protocol_has_a_version() -> None:
         ('{"do": "parse", "text": "a", "format": "hermez"}', "hermes"),
         ('{"do": "parse", "text": "a", "formt": "hermes"}', "unknown members: formt"),
         ('{"do": "parse", "text": "a", "tools": 3}', "not a tool"),
-        ('{"do": "hello", "a": 1}', "unknown members"),
+        ('{"do": "hello", "a": 1}', "unknown members: a; hello has no others"),
         ('{"do": "render", "what": "x", "format": "hermes"}', "what must be"),
         ('{"do": "render", "what": "calls", "format": "hermes"}', "calls must be a list of objects"),
-        ('{"do": "render", "what": "calls", "format": "hermes", "calls": [{"nam": 1}]}', "nam"),
+        (
+            '{"do": "render", "what": "calls", "format": "hermes", "calls": [{"nam": 1}]}',
+            "unknown members of a call: nam; known are arguments, confidence, format, id, name, repairs, server",
+        ),
+        ('{"do": "render", "what": "calls", "format": "hermes", "calls": [{"id": "1"}]}', "a call needs name"),
+        ('{"do": "render", "what": "results", "format": "hermes", "results": [{}]}', "a result needs tool_name"),
+        (
+            '{"do": "render", "what": "results", "format": "hermes", "results": [{"tool_name": 3, "result": 1}]}',
+            "tool_name must be text",
+        ),
+        (
+            '{"do": "render", "what": "results", "format": "hermes", "results": [{"tool_name": "f"}]}',
+            "a result has either result or error",
+        ),
+        (
+            '{"do": "render", "what": "results", "format": "hermes", "results": [{"tool_name": "f", "error": 3}]}',
+            "error must be text or None",
+        ),
+        ('{"do": "render", "what": "prompt", "format": "hermes", "system": 3}', "system must be text"),
+        (
+            '{"do": "parse", "text": "a", "reasoning_started": "no"}',
+            "reasoning_started must be True or False, not 'no'",
+        ),
+        ('{"do": "feed", "stream": "s", "text": "a"}', "no stream has the name 's'"),
         ('{"do": "grammar", "format": "plain", "tools": [], "tool_choice": "required"}', "no tool"),
         (b"\xff", "one line of JSON"),
     ],
