@@ -197,6 +197,23 @@ def test_an_answer_that_cannot_be_read_is_an_error_at_once(tmp_path: Path) -> No
     asyncio.run(main())
 
 
+def test_an_error_without_an_id_ends_the_only_open_call(tmp_path: Path) -> None:
+    line = '{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "no JSON"}}'
+    steps = {"t": [{"line": line}], "u": [{"text": "fine"}], "never": []}
+    server = raw(tmp_path, tools=[tool(name) for name in steps], calls=steps, timeout=600)
+
+    async def main() -> None:
+        async with at(server) as desk, asyncio.timeout(60):
+            waiting = asyncio.ensure_future(desk.call("never"))
+            await asyncio.sleep(0.3)
+            waiting.cancel()  # a call that was given up is not open
+            await asyncio.sleep(0.3)
+            assert (await desk.call("t")).error == "The MCP server raw refused: no JSON."
+            assert (await desk.call("u")).result == "fine"
+
+    asyncio.run(main())
+
+
 def test_a_result_that_is_too_deep_is_an_error_of_the_server(tmp_path: Path) -> None:
     deep = '{"a":' * 300 + "1" + "}" * 300
     line = '{"jsonrpc": "2.0", "id": %s, "result": {"content": [], "structuredContent": ' + deep + "}}"

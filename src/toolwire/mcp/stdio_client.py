@@ -21,7 +21,15 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp import StdioServerParameters, stdio_client
 from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
-from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
+from mcp_types import (
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+    jsonrpc_message_adapter,
+)
 from pydantic import ValidationError
 
 from toolwire.mcp.servers import Launch
@@ -100,12 +108,46 @@ async def open_program(
         transport.close()
 
 
+class _OpenRequests:
+    """The requests that a server has not answered yet.
+
+    A server that cannot read a request answers with an error that has no id. Where one request alone is open, the error
+    is its answer; without it, the request would wait until its time is up.
+    """
+
+    def __init__(self) -> None:
+        self._ids: set[str | int] = set()
+
+    def sent(self, message: SessionMessage) -> None:
+        """Note a request, or that one was given up."""
+        match message.message:
+            case JSONRPCRequest(id=id):
+                self._ids.add(id)
+            case JSONRPCNotification(method="notifications/cancelled", params={"requestId": str() | int() as id}):
+                self._ids.discard(id)
+            case _:
+                pass
+
+    def answered(self, message: SessionMessage | Exception) -> SessionMessage | Exception:
+        """Note an answer, and return it; an error without an id with that of the only open request."""
+        if not isinstance(message, SessionMessage) or not isinstance(message.message, JSONRPCResponse | JSONRPCError):
+            return message
+        answer = message.message
+        if answer.id is None and len(self._ids) == 1:
+            answer = answer.model_copy(update={"id": self._ids.pop()})
+            return SessionMessage(answer)
+        if answer.id is not None:
+            self._ids.discard(answer.id)
+        return message
+
+
 class _Program(SubprocessStreamProtocol):
     """A program's streams, and an event for its end; children that still use the streams do not delay it."""
 
     def __init__(self, limit: int, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(limit, loop)
         self.ended = asyncio.Event()
+        self.requests = _OpenRequests()
 
     def process_exited(self) -> None:
         super().process_exited()
@@ -118,7 +160,8 @@ async def _read(program: _Program, incoming: _Incoming, limit: int, on_refusal: 
         with suppress(asyncio.IncompleteReadError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             try:
                 while True:
-                    await incoming.send(_message(await program.stdout.readuntil(b"\n")))
+                    message = _message(await program.stdout.readuntil(b"\n"))
+                    await incoming.send(program.requests.answered(message))
             except asyncio.LimitOverrunError:
                 on_refusal(f"it sent a message of more than {limit} bytes")
     with suppress(OSError):
@@ -168,6 +211,7 @@ async def _write(program: _Program, outgoing: _Outgoing, incoming: _Incoming) ->
     assert program.stdin is not None
     try:
         async for message in outgoing:
+            program.requests.sent(message)
             text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
             program.stdin.write(text.encode() + b"\n")
             await program.stdin.drain()

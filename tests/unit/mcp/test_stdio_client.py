@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCResponse
+from mcp_types import JSONRPCError, JSONRPCRequest, JSONRPCResponse
 
-from toolwire.mcp.stdio_client import _message
+from toolwire.mcp.stdio_client import _message, _OpenRequests
 
 
 def listing(depth: int) -> bytes:
@@ -50,6 +50,25 @@ def test_an_answer_that_cannot_be_read_ends_its_request(answer: dict[str, object
     assert isinstance(message.message, JSONRPCError)
     assert message.message.id == id
     assert why in message.message.error.message
+
+
+def test_an_error_without_an_id_belongs_to_no_request_if_two_are_open() -> None:
+    requests = _OpenRequests()
+    error = _message(b'{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "no"}}')
+
+    def ask(id: int | str) -> None:
+        requests.sent(SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=id, method="ping")))
+
+    assert requests.answered(error) is error  # no request is open
+    ask(1)
+    ask("two")
+    assert requests.answered(error) is error
+    requests.answered(_message(b'{"jsonrpc": "2.0", "id": 1, "result": {}}'))
+    ended = requests.answered(error)
+    assert isinstance(ended, SessionMessage)
+    assert isinstance(ended.message, JSONRPCError)
+    assert (ended.message.id, ended.message.error.message) == ("two", "no")
+    assert requests.answered(error) is error  # it has been answered
 
 
 def test_an_identifier_may_be_written_with_a_fraction() -> None:
