@@ -15,6 +15,8 @@ from toolwire.text.json_scanner import FIRST_KEY, FIRST_VALUE, KEY, STRING, VALU
 
 _WORD = re.compile(r"[^,{}\[\]<\"\n]*")
 _EXPECTING = frozenset((FIRST_KEY, FIRST_VALUE, KEY, VALUE))
+# Python's words are text here, as any word is that is not JSON; the schema may convert them.
+_NO_WORDS: dict[str, str] = {}
 MAX_WORD = 400
 """Maximum length of a string without delimiters, in characters."""
 
@@ -25,6 +27,7 @@ class DelimitedScanner(JsonScanner):
     __slots__ = ("_special", "delimiter")
 
     plain_strings = braces_may_double = False
+    words = _NO_WORDS
     comma, colon = ", ", ": "
     bare_key = re.compile(r"""(?:[^\s<>{}()\[\]"'=,:;|\x00-\x1f\x7f]|[ ])*""")
 

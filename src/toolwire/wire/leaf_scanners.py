@@ -119,6 +119,26 @@ class NextMarker(Leaf):
         return pos + len(marker) if self._consume else pos
 
 
+class WhiteSpace(Leaf):
+    """White space, which a value keeps; "" if there is none."""
+
+    __slots__ = ("_pieces",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pieces: list[str] = []
+
+    def scan(self, text: str, pos: int, final: bool) -> int:
+        """Read up to any other character."""
+        match = BLANK.match(text, pos)
+        stop = match.end() if match else pos
+        self._pieces.append(text[pos:stop])
+        if stop < len(text) or final:
+            self.value = "".join(self._pieces)
+            self.done = True
+        return stop
+
+
 class Word(Leaf):
     """A name: text up to white space or a character that no name has. A phrase may contain blanks too."""
 

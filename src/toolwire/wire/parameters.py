@@ -15,7 +15,7 @@ from toolwire.wire.call_builder import CallBuilder, EndOfText, Unreadable, waits
 from toolwire.wire.compiled_format import Step
 from toolwire.wire.damaged_tags import damaged_closer, damaged_header
 from toolwire.wire.element_values import ElementReader, Occurrence, combine, is_item, is_list, is_text
-from toolwire.wire.leaf_scanners import JsonPrefix, NextMarker, TextUpToMarker
+from toolwire.wire.leaf_scanners import JsonPrefix, NextMarker, TextUpToMarker, WhiteSpace
 from toolwire.wire.marker_sets import CONTAINER, MarkerSet, marker_set
 from toolwire.wire.raw_values import RawText
 from toolwire.wire.syntax import Elements, Value
@@ -78,8 +78,13 @@ def _value(
     before = ""
     # A value that is known to be JSON is scanned as JSON first, so that a closing marker in one of its strings is text.
     structured = shape.typed and shape.kinds <= {"object", "array", "null"} and not raw
-    if (json or structured) and (yield from reader.marker(CONTAINER, consume=False))[0]:
-        before = yield JsonPrefix(JsonScanner(repair=reader.state.options.repair, fast=reader.state.fast))
+    if json or structured:
+        space = WhiteSpace()
+        if not reader.is_done_here(space):
+            yield space
+        before = space.value
+        if (yield from reader.marker(CONTAINER, consume=False, skip_space=False))[0]:
+            before += yield JsonPrefix(JsonScanner(repair=reader.state.options.repair, fast=reader.state.fast))
     # Only strings are streamed: the text of any other value depends on its type, and so on its end.
     stream = not json and (shape.keeps_text or (raw and not waits_for_end(shape)))
     pieces = TextBuffer()

@@ -39,6 +39,7 @@ def read(scanner: JsonScanner, text: str, size: int) -> tuple[Any, str]:
         ('{<|"|>key with blanks<|"|>:true}', {"key with blanks": True}),
         ('{"a":"b"}', {"a": "b"}),
         ('{a:[<|"|>x<|"|>,1,null,{b:-2.5e3}], c : d e }', {"a": ["x", 1, None, {"b": -2500}], "c": "d e"}),
+        ("{a:True,b:[None],c:not False}", {"a": "True", "b": ["None"], "c": "not False"}),
         ("{word:hello,flag:false,date:2024-01-02}", {"word": "hello", "flag": False, "date": "2024-01-02"}),
     ],
 )
