@@ -6,6 +6,7 @@ import ctypes
 import os
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ UNCONFINED = 120
 
 _NEW_MOUNTS_AND_PROCESSES, _NEW_USER = 0x20020000, 0x10000000
 _PRIVATE, _BIND, _RECURSIVE = 0x44000, 0x1000, 0x8000
+_READ_ONLY_WITHOUT_PROGRAMS = 0xF
 _MOUNT_SETATTR, _AT_FDCWD, _DEATH_SIGNAL = 442, -100, 1
 
 
@@ -34,8 +36,9 @@ def fork_confined(run: Callable[[], int], writable: Sequence[Path], *, confined:
                 os._exit(exit_code(os.waitpid(child, 0)[1]))
             # The first process of a namespace: the kernel ends all others with it.
             _call("prctl", _DEATH_SIGNAL, signal.SIGKILL)
+            _show_processes()
             if child := os.fork():
-                os._exit(exit_code(os.waitpid(child, 0)[1]))
+                os._exit(exit_code(_collect_until(child)))
         status = 3
         os.setsid()
         status = run()
@@ -67,6 +70,23 @@ def _confine(writable: Sequence[Path]) -> None:
     _set_read_only(Path("/"), read_only=True)
     for path in writable:
         _set_read_only(path, read_only=False)
+
+
+def _show_processes() -> None:
+    """Have `/proc` show the processes of the new namespace, by the numbers that they have in it.
+
+    A container may refuse this. Its `/proc` then shows the numbers of other processes.
+    """
+    with suppress(OSError):
+        _call("mount", b"proc", b"/proc", b"proc", ctypes.c_ulong(_READ_ONLY_WITHOUT_PROGRAMS), None)
+
+
+def _collect_until(child: int) -> int:
+    """Return the status of a child, and collect what is left behind until it ends, as the first process has to."""
+    while True:
+        process, status = os.wait()
+        if process == child:
+            return status
 
 
 def _set_read_only(path: Path, *, read_only: bool) -> None:

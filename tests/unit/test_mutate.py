@@ -216,27 +216,79 @@ def test_what_is_not_in_the_table_is_refused(project: Path) -> None:
     assert "No module" in output
 
 
+CONFINED = """
+import os, pathlib, signal, sys, time
+from scripts.confinement import exit_code, fork_confined
+
+{work}
+
+sys.exit(exit_code(os.waitpid(fork_confined(work, [pathlib.Path({inside!r})]), 0)[1]))
+"""
+WRITES = """
+def work():
+    pathlib.Path({inside!r}, "file").write_text("")
+    try:
+        pathlib.Path({outside!r}, "file").write_text("")
+    except OSError:
+        return 42
+    return 0
+"""
+ORPHAN = """
+def work():
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        orphan = os.fork()
+        if orphan:
+            os.write(writing, str(orphan).encode())
+        else:
+            time.sleep(300)
+        os._exit(0)
+    os.waitpid(child, 0)
+    orphan = int(os.read(reading, 20))
+    os.kill(orphan, 0)
+    os.kill(orphan, signal.SIGKILL)
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        try:
+            os.kill(orphan, 0)
+        except ProcessLookupError:
+            return 42
+    return 0
+"""
+NUMBER = """
+def work():
+    if os.path.exists(f"/proc/{os.getpid()}/fd/0") and os.readlink("/proc/self") == str(os.getpid()):
+        return 42
+    return 0
+"""
+
+
+def confined(work: str, inside: Path) -> int:
+    """Return the exit status of a function that runs confined, with one directory to write in."""
+    code = CONFINED.format(work=work, inside=str(inside))
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False, capture_output=True)
+    if done.returncode == UNCONFINED:
+        pytest.skip("no namespaces can be made here")
+    return done.returncode
+
+
 def test_confined_processes_write_nowhere_else(tmp_path: Path) -> None:
     inside, outside = tmp_path / "inside", tmp_path / "outside"
     inside.mkdir()
     outside.mkdir()
-    code = f"""
-import os, pathlib, sys
-from scripts.confinement import exit_code, fork_confined
-
-def work():
-    pathlib.Path({str(inside)!r}, "file").write_text("")
-    try:
-        pathlib.Path({str(outside)!r}, "file").write_text("")
-    except OSError:
-        return 42
-    return 0
-
-sys.exit(exit_code(os.waitpid(fork_confined(work, [pathlib.Path({str(inside)!r})]), 0)[1]))
-"""
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False, capture_output=True)
-    if done.returncode == UNCONFINED:
-        pytest.skip("no namespaces can be made here")
-    assert done.returncode == 42
+    assert confined(WRITES.format(inside=str(inside), outside=str(outside)), inside) == 42
     assert (inside / "file").exists()
     assert not (outside / "file").exists()
+
+
+def test_a_process_that_its_parent_left_is_collected_as_anywhere(tmp_path: Path) -> None:
+    """Tests of what a program leaves behind wait for this, and could not run against mutants otherwise."""
+    assert confined(ORPHAN, tmp_path) == 42
+
+
+def test_numbers_of_processes_are_those_of_the_system() -> None:
+    """Tests read in `/proc` whether a process runs; another one of that number would answer for it."""
+    status = confined(NUMBER, ROOT / "tests")
+    if status == 0:
+        pytest.skip("this container lets nobody mount /proc")
+    assert status == 42
