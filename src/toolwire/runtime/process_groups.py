@@ -29,7 +29,7 @@ LINGER: Final = 1.0
 """Seconds to wait for output after a program's end, in case a process that it left behind keeps the pipes open."""
 SHARED_GROUP: Final = "TE_SHARED_GROUP"
 """Environment variable set by a parent that ends our whole process group itself."""
-_PIECE: Final = 65_536
+_PIECE: Final = 65_536  # pragma: no mutate: any size reads everything
 
 
 class CapturedOutput:

@@ -53,7 +53,8 @@ def gate(argv: Sequence[str], env: Mapping[str, str], directory: str | int, *, s
         OSError: there is no such program, or it may not be run.
     """
     has_shell = os.name == "posix" and os.access(_SHELL, os.X_OK)
-    if not has_shell or not all(map(_NAME.fullmatch, env)) or (source or 0) > _MAX_DESCRIPTOR:
+    can_be_written = source is None or source <= _MAX_DESCRIPTOR
+    if not (has_shell and can_be_written and all(map(_NAME.fullmatch, env))):
         return GatedStart(tuple(argv), b"")
     program = _startable(argv[0], env, directory)
     foreign = [name for name in _SET_BY_SHELLS if name not in env]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +115,33 @@ def test_a_program_has_a_session_of_its_own_unless_the_group_is_shared(monkeypat
     assert int(group) == os.getpgid(0)
     late = run("exec sleep 300", seconds=0.05)  # only the program is ended, and not our own group
     assert (late.timed_out, late.status) == (True, -signal.SIGTERM)
+
+
+def test_a_group_of_its_own_is_watched_while_the_program_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+
+    @contextmanager
+    def watch(group: int) -> Iterator[None]:
+        events.append(str(group))
+        yield
+        events.append("left")
+
+    monkeypatch.setattr(process_groups, "watch_group", watch)
+    ended = run("echo $$")
+    assert events == [ended.out.joined().decode().strip(), "left"]
+    monkeypatch.setenv("TE_SHARED_GROUP", "1")
+    run("true")
+    assert len(events) == 2  # the parent ends the shared group
+
+
+def test_without_standard_input_there_is_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(*_: object) -> int:
+        raise OSError(errno.EBADF, "Bad file descriptor")
+
+    monkeypatch.setattr("fcntl.fcntl", closed)
+    assert run("cat").out.size == 0
+    with pytest.raises(OSError, match="Bad file"):
+        run("cat", stdin=3)
 
 
 def test_programs_that_cannot_be_started_are_reported() -> None:

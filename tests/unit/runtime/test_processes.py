@@ -5,6 +5,7 @@ import os
 import random
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,6 +104,50 @@ def test_kill_all_ends_every_running_program() -> None:
 
     ended = asyncio.run(main())
     assert (ended.status, ended.timed_out) == (-9, False)
+
+
+class _Pipes(asyncio.SubprocessTransport):
+    """A program with these pipes to read from."""
+
+    def __init__(self, *numbers: int) -> None:
+        super().__init__()
+        self._numbers = numbers
+
+    def get_pipe_transport(self, fd: int) -> asyncio.BaseTransport | None:
+        return asyncio.BaseTransport() if fd in self._numbers else None
+
+
+@pytest.mark.parametrize("pipes", [(0, 1, 2), (0, 2, 1), (1, 0, 2), (2, 1), (1,), (0, 1)])
+def test_output_ends_with_its_last_pipe(pipes: tuple[int, ...]) -> None:
+    async def closed_before_the_end() -> list[bool]:
+        program = processes._Program(CapturedOutput(9), CapturedOutput(9))
+        program.connection_made(_Pipes(*pipes))
+        silent = []
+        for pipe in pipes:
+            silent.append(program.silent.is_set())
+            program.pipe_connection_lost(pipe, None)
+        return [*silent, program.silent.is_set()]
+
+    outputs = [at for at, pipe in enumerate(pipes) if pipe]
+    assert asyncio.run(closed_before_the_end()) == [at > max(outputs) for at in range(len(pipes) + 1)]
+
+
+def test_a_program_that_was_killed_has_been_collected(tmp_path: Path) -> None:
+    async def main() -> None:
+        argv = ["sh", "-c", "exec >&- 2>&-; echo $$ > number; mv number ready; exec sleep 300"]
+        settings: dict[str, Any] = {"env": processes.environment(), "seconds": 300, "max_output": 9}
+        running = asyncio.create_task(processes.run(argv, directory=str(tmp_path), **settings))
+        while not (tmp_path / "ready").exists():
+            await asyncio.sleep(0)
+        for _ in range(10):  # the ends of the output arrive
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((tmp_path / "ready").read_text()), 0)
+
+    asyncio.run(main())
 
 
 def test_programs_get_neither_keys_nor_tokens(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,6 +148,34 @@ def test_programs_in_a_directory_are_found_from_it(tmp_path: Path) -> None:
         os.close(descriptor)
 
 
+def test_the_shell_becomes_the_program_only_after_a_line(tmp_path: Path) -> None:
+    argv, opening = gate(["sh", "-c", "echo $0; cat"], {"PATH": os.defpath}, "/", source=0)
+    assert opening == b"\n"
+    for given, status, printed in ((b"", 1, b""), (b"\nrest", 0, b"sh\nrest")):
+        ended = subprocess.run(argv, input=given, capture_output=True, check=False)
+        assert (ended.returncode, ended.stdout) == (status, printed)
+
+
+def test_the_program_is_named_as_it_was(tmp_path: Path) -> None:
+    shutil.copy("/bin/echo", tmp_path / "-c")
+    path = f"{tmp_path}:/usr/bin:/bin"
+    for name, expected in (("echo", "echo"), ("-c", str(tmp_path / "-c")), ("/bin/echo", "/bin/echo")):
+        argv, _ = gate([name, "$1", ""], {"PATH": path}, "/", source=None)
+        assert argv[0] == "/bin/sh"
+        assert argv[3:] == ("sh", expected, "$1", "")  # the name that the shell gives itself in its errors is "sh"
+
+
+def test_what_a_shell_cannot_pass_on_has_no_gate() -> None:
+    path = {"PATH": os.defpath}
+    for name in ("_", "a", "A1", "lower_case"):
+        assert gate(["env"], path | {name: "x"}, "/", source=None).opening
+    for name in ("dotted.name", "1A", "", "A-B"):
+        assert gate(["env"], path | {name: "x"}, "/", source=None) == (("env",), b"")
+    assert [bool(gate(["env"], path, "/", source=source).opening) for source in (None, 0, 3, 9, 10)] == [True] * 4 + [
+        False
+    ]
+
+
 def test_without_a_shell_there_is_no_gate(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.runtime.start_gate._SHELL", "/no/such/shell")
     assert gate(["env"], {}, "/", source=None) == (("env",), b"")
