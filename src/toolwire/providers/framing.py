@@ -208,6 +208,7 @@ class ServerSentEvents:
         value = value[value.startswith(b" ") :]
         if field == b"data":
             self._data.append(value)
+            self._size += len(line)
         elif field == b"event":
             self._event = value.decode("utf-8", "replace")
 

@@ -123,6 +123,7 @@ def test_no_more_than_one_frame_is_buffered() -> None:
     [
         (ServerSentEvents, b"data: xxxxxxxx"),
         (ServerSentEvents, b"data: xxxxxxxx\n"),
+        (ServerSentEvents, b"data\n"),
         (ServerSentEvents, b'{"a": "xxxxxxxx'),
         (JsonLines, b'{"a": "xxxxxxx'),
         (JsonObjects, b'{"a": "xxxxxxx'),
@@ -136,6 +137,15 @@ def test_an_event_without_an_end_is_not_collected(
     frames = [frame for _ in range(500) for frame in reader.feed(piece)] + list(reader.finish())
     assert [(frame.value, bool(frame.error)) for frame in frames] == [(None, True)]
     assert len(frames[0].raw) <= framing_module.MAX_SHOWN
+
+
+def test_an_event_that_arrives_whole_is_not_larger_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(framing_module, "MAX_EVENT", 100)
+    for size, refused in ((100, False), (101, True)):
+        reader = ServerSentEvents()
+        (frame,) = reader.feed(b"data: ".ljust(size, b"1") + b"\n\n")
+        assert frame.error.startswith("an event has more than") is refused
+        assert (list(reader.feed(b"data: 1\n\n")) == []) is refused
 
 
 def test_a_frame_that_is_nested_too_deeply_is_an_error() -> None:
