@@ -1,5 +1,6 @@
 """Files below allowed directories: nothing else is ever opened, whoever changes the tree meanwhile."""
 
+import errno
 import os
 import random
 import subprocess
@@ -518,3 +519,47 @@ def test_new_text_of_a_private_file_is_private_while_it_is_written(
         os.umask(before)
     assert modes == [0o600]
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_new_file_is_as_open_as_the_process_makes_files(tmp_path: Path) -> None:
+    before = os.umask(0o002)
+    try:
+        AllowedRoots(tmp_path).write("new", b"text")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o664
+
+
+def test_new_text_is_on_the_disk_before_its_name_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+    sync, rename = os.fsync, os.replace
+
+    def note_sync(file: int) -> None:
+        events.append(f"sync {os.fstat(file).st_size}")
+        sync(file)
+
+    def note_rename(*names: Any, **directories: Any) -> None:
+        events.append("rename")
+        rename(*names, **directories)
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(os, "replace", note_rename)
+    AllowedRoots(tmp_path).write("file", b"four")
+    assert events == ["sync 4", "rename"]
+
+
+@pytest.mark.parametrize("path", ["closed/file", "closed"])
+def test_a_directory_that_may_not_be_opened_is_no_other_kind_of_file(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "closed").mkdir()
+    really_open = os.open
+
+    def refuse(name: Any, *options: Any, **settings: Any) -> int:
+        if name == "closed":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return really_open(name, *options, **settings)
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(ToolError, match="Permission denied"):
+        AllowedRoots(tmp_path).read(path, most=9)

@@ -69,6 +69,12 @@ def test_any_file_is_code_of_a_program_that_runs_what_it_is_given(program: str, 
     assert code(tmp_path, "cat", "any") == set()
 
 
+def test_the_first_argument_may_be_text_for_a_shell(tmp_path: Path) -> None:
+    for name in ("run.sh", "first.sh", "other.sh"):
+        (tmp_path / name).write_text("echo")
+    assert code(tmp_path, "watch", "sh first.sh; sh -c 'cd . && sh run.sh'") == {"first.sh", "run.sh"}
+
+
 def test_files_of_directories_that_a_command_changes_to_are_code(tmp_path: Path) -> None:
     for name in ("s", "sub"):
         (tmp_path / name).mkdir()

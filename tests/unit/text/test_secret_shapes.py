@@ -117,6 +117,7 @@ def test_a_secret_behind_other_words_is_redacted_whole(text: str) -> None:
         "da39a3ee5e6b4b0d3255bfef95601890afd80709",
         "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
         "src/toolwire/providers/chat_completions/Decoder2Stream3/a1/",
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJ1234",  # as long as a key of AWS, and as random, but in runs
         f"request {UUID} took 3.2 s",
         "primary_key=customer_identifier_1, cache-key: user-profile-2024-01-31-page-2",
         "key = lambda item: item.position_in_file",
