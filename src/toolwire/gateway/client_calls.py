@@ -20,7 +20,7 @@ from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.key_spending import KeySpending
 from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.questions import Question, tokens_of
-from toolwire.gateway.request_body import MAX_BODY, object_of, read_body
+from toolwire.gateway.request_body import MAX_BODY, beside_loop, object_of, read_body
 from toolwire.gateway.upstream_health import UpstreamHealth
 from toolwire.inspector.recorded_exchange import Exchange
 from toolwire.providers.failure_kinds import FORBIDDEN, INVALID
@@ -75,6 +75,7 @@ class ClientCall:
         id: the id of the request.
         requester: the client that sent it.
         exchange: records the request for the inspector; None if it is off.
+        body_size: the size of the body with what it continues, in bytes; 0 before it is read.
     """
 
     services: Services
@@ -87,6 +88,7 @@ class ClientCall:
     id: str
     requester: Requester = field(default_factory=Requester)
     exchange: Exchange | None = field(default=None, repr=False)
+    body_size: int = 0
 
     async def models(self) -> list[ServedModel]:
         """Return the models that the client may ask."""
@@ -105,9 +107,10 @@ class ClientCall:
     async def body(self) -> dict[str, Any]:
         """Return the body as a JSON object; see `read_body` and `object_of` for the errors."""
         data = await read_body(self.receive, self.headers, self.services.max_body)
-        body = object_of(data)
+        self.body_size = len(data)
+        body = await beside_loop(self.body_size, object_of, data)
         if self.exchange is not None:
-            self.exchange.asked(body, len(data))
+            self.exchange.asked(body, self.body_size)
         return body
 
     async def send_json(self, value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
@@ -115,7 +118,7 @@ class ClientCall:
         data = json.dumps(value, ensure_ascii=False).encode("utf-8", "backslashreplace")
         await self.reply.whole(status, data, "application/json", headers)
 
-    def question(self, body: dict[str, Any], *, model: str = "", stream: bool | None = None) -> Question:
+    async def question(self, body: dict[str, Any], *, model: str = "", stream: bool | None = None) -> Question:
         """Return what the client asks.
 
         Args:
@@ -127,7 +130,7 @@ class ClientCall:
             GatewayFailure: the body is not a request of the API.
         """
         try:
-            request = self.client_api.api.decode_request(body)
+            request = await beside_loop(self.body_size, self.client_api.api.decode_request, body)
         except DefinitionError as error:
             raise GatewayFailure(INVALID, str(error)) from error
         for name in _STORED_ELSEWHERE:
@@ -146,7 +149,9 @@ class ClientCall:
         if stream is None:
             stream = request.stream if "stream" in body else self.client_api.streams_by_default
         created = int(time.time())
-        question = Question(self.id, self.client_api, body, request, self.headers, model, stream, created)
+        question = Question(
+            self.id, self.client_api, body, request, self.headers, model, stream, created, self.body_size
+        )
         if self.exchange is not None:
             self.exchange.model, self.exchange.stream, self.exchange.notes = model, stream, question.notes
             question.exchange = self.exchange

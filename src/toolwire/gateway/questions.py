@@ -51,6 +51,7 @@ class Question:
         model: the model's name as the client wrote it.
         stream: whether the client asked for a stream.
         created: the time of the request, in seconds since 1970.
+        size: the size of the body, in bytes.
         notes: collects what could not be translated.
         observers: called with the events of the answer, in the groups in which they arrive. They must be quick, because
             the client waits for them. The events of an answer that is passed on are read only for them.
@@ -74,6 +75,7 @@ class Question:
     model: str
     stream: bool
     created: int = 0
+    size: int = 0
     notes: Notes = field(default_factory=Notes)
     observers: list[Callable[[Sequence[Event]], None]] = field(default_factory=list, repr=False)
     answered_by: Upstream | None = None

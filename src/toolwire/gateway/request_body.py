@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from toolwire._surface import needs_extra
 from toolwire.gateway.failures import UNKNOWN_ENCODING, GatewayFailure
@@ -13,6 +13,8 @@ from toolwire.providers.failure_kinds import BODY_TOO_LARGE, INVALID
 from toolwire.text.json_text import is_nested_too_deeply, standard_json
 
 Receive = Callable[[], Awaitable[Any]]
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 MAX_BODY = 64 << 20
 """Maximum size of a request's body, in bytes, before and after unpacking. Pictures and documents are part of it."""
@@ -21,6 +23,8 @@ BODY_SECONDS = 60.0
 MAX_VALUES = 2_000_000
 """Maximum number of commas and opening brackets of a body: a small JSON value takes fifty times its text in memory. A
 conversation with more of them has more tokens than any model reads."""
+LARGE = 1 << 20
+"""Size of a body, in bytes, from which work on it does not make other requests wait."""
 _STEP = 1 << 20
 _ZSTANDARD_STEP = 1 << 11
 """Bytes of zstd that are unpacked at once. Four of them may stand for 128 KiB, so this bounds what they unpack to."""
@@ -38,7 +42,24 @@ async def read_body(receive: Receive, headers: Mapping[str, str], limit: int = M
         GatewayFailure: the body is too large, too slow, or compressed in an unknown way.
         ConnectionError: the client has gone.
     """
-    return unpacked(await _read(receive, limit), headers.get("content-encoding", ""), limit)
+    body = await _read(receive, limit)
+    encodings = headers.get("content-encoding", "")
+    # What a few bytes unpack to is not known before.
+    return await beside_loop(LARGE, unpacked, body, encodings, limit) if encodings else body
+
+
+async def beside_loop(size: int, function: Callable[_P, _T], *arguments: _P.args, **options: _P.kwargs) -> _T:
+    """Return the result of a function whose time grows with a body; for a large one it is called in a thread.
+
+    Args:
+        size: the size of the body, in bytes.
+        function: the function.
+        arguments: its arguments.
+        options: its arguments with names.
+    """
+    if size < LARGE:
+        return function(*arguments, **options)
+    return await asyncio.to_thread(function, *arguments, **options)
 
 
 def object_of(body: bytes) -> dict[str, Any]:
@@ -50,7 +71,7 @@ def object_of(body: bytes) -> dict[str, Any]:
     if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise GatewayFailure(BODY_TOO_LARGE, f"the body has more than {MAX_VALUES:,} values")
     try:
-        value = standard_json(body)
+        value = standard_json(body, lets_threads_run=len(body) >= LARGE)
     except (ValueError, RecursionError) as error:
         raise GatewayFailure(INVALID, f"the body is not JSON: {error}"[:300]) from error
     if is_nested_too_deeply(value, body):

@@ -65,7 +65,7 @@ def with_version(path: str) -> tuple[str, ...]:
 
 async def generate(call: ClientCall) -> None:
     """Answer a question whose body says everything."""
-    await call.answer(call.question(await call.body()))
+    await call.answer(await call.question(await call.body()))
 
 
 async def generate_gemini(call: ClientCall) -> None:
@@ -74,7 +74,7 @@ async def generate_gemini(call: ClientCall) -> None:
     match method:
         case "generateContent" | "streamGenerateContent" if model:
             streams = method == "streamGenerateContent"
-            await call.answer(call.question(await call.body(), model=model, stream=streams))
+            await call.answer(await call.question(await call.body(), model=model, stream=streams))
         case "countTokens" if model:
             await count_gemini_tokens(call)
         case _:
@@ -87,14 +87,14 @@ async def ollama_chat(call: ClientCall) -> None:
     if body.get("messages") == [] or "messages" not in body:
         await _say_loaded(call, body, message={"role": "assistant", "content": ""})
     else:
-        await call.answer(call.question(body))
+        await call.answer(await call.question(body))
 
 
 async def ollama_generate(call: ClientCall) -> None:
     """Answer a request to complete a prompt; one without a prompt only asks for the model to be loaded."""
     body = await call.body()
     if body.get("prompt") or body.get("images"):
-        await call.answer(call.question(body))
+        await call.answer(await call.question(body))
     else:
         await _say_loaded(call, body, response="")
 

@@ -6,7 +6,7 @@ import asyncio
 import json
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 from toolwire.errors import StateError
@@ -15,6 +15,7 @@ from toolwire.gateway.failures import UNSUPPORTED, GatewayFailure
 from toolwire.gateway.log_records import LOG
 from toolwire.gateway.state_store import StateStore
 from toolwire.providers.failure_kinds import INVALID, NOT_FOUND
+from toolwire.text.json_text import same_object
 
 MAX_STORED = 16 << 20
 """Maximum size of a stored conversation with its answer, in bytes as stored. Larger ones are not stored."""
@@ -28,6 +29,20 @@ _ENDS = (b'"response.completed"', b'"response.incomplete"')
 """Types of the events whose object is the whole response."""
 
 Json = dict[str, Any]
+
+
+class StoredResponse(NamedTuple):
+    """A response from the store.
+
+    Attributes:
+        response: the response.
+        items: its whole input.
+        size: the size of both, in bytes.
+    """
+
+    response: Json
+    items: list[Any]
+    size: int
 
 
 class StoredResponses:
@@ -55,7 +70,7 @@ class StoredResponses:
             return
         await self._store.put(_KIND, owner, str(response["id"]), data, seconds=self._seconds)
 
-    async def get(self, owner: str, id: str) -> tuple[Json, list[Any]]:
+    async def get(self, owner: str, id: str) -> StoredResponse:
         """Return a response and its whole input.
 
         Raises:
@@ -66,8 +81,7 @@ class StoredResponses:
         if data is None:
             raise _missing(id)
         try:
-            document = json.loads(zlib.decompress(data).decode("utf-8", "surrogatepass"))
-            return dict(document["response"]), list(document["input"])
+            return await asyncio.to_thread(_unpacked, data)
         except (zlib.error, ValueError, TypeError, KeyError) as error:
             raise StateError(f"the stored response {id:.80} cannot be read") from error
 
@@ -88,6 +102,12 @@ def _packed(document: Json) -> bytes | None:
     # A conversation that repeats itself is small when it is compressed, and would grow without a bound.
     data = zlib.compress(text, 1) if len(text) <= MAX_UNPACKED else None
     return None if data is None or len(data) > MAX_STORED else data
+
+
+def _unpacked(data: bytes) -> StoredResponse:
+    text = zlib.decompress(data).decode("utf-8", "surrogatepass")
+    document = json.loads(text, object_hook=same_object)
+    return StoredResponse(dict(document["response"]), list(document["input"]), len(text))
 
 
 def _missing(id: str) -> GatewayFailure:
@@ -159,14 +179,15 @@ async def create_response(call: ClientCall) -> None:
         if not isinstance(previous, str):
             raise GatewayFailure(INVALID, f"{_PREVIOUS} must be text", parameter=_PREVIOUS)
         try:
-            response, items = await _stored(call, previous).get(owner, previous)
+            earlier = await _stored(call, previous).get(owner, previous)
         except GatewayFailure as failure:
             raise GatewayFailure(failure.kind, f"{_PREVIOUS}: {failure}", parameter=_PREVIOUS) from failure
-        output = response.get("output")
-        earlier = [*items, *(output if isinstance(output, list) else ())]
+        output = earlier.response.get("output")
+        call.body_size += earlier.size
         body = {name: value for name, value in body.items() if name != _PREVIOUS}
-        body["input"] = [*earlier, *_items_of(body.get("input"))]
-    question = call.question(body)
+        answer_items = output if isinstance(output, list) else ()
+        body["input"] = [*earlier.items, *answer_items, *_items_of(body.get("input"))]
+    question = await call.question(body)
     if stored is not None and body.get("store") is not False:
         call.reply.tap = _Recorder(stored, owner, _items_of(body.get("input")), stream=question.stream).record
     await call.answer(question)
@@ -176,7 +197,7 @@ async def retrieve_response(call: ClientCall) -> None:
     """Return a stored response."""
     if parse_qs(call.query).get("stream") == ["true"]:
         raise GatewayFailure(INVALID, "a stored response is returned as a whole: leave out stream")
-    await call.send_json((await _find(call))[0])
+    await call.send_json((await _find(call)).response)
 
 
 async def delete_response(call: ClientCall) -> None:
@@ -194,7 +215,7 @@ async def cancel_response(call: ClientCall) -> None:
 
 async def list_input_items(call: ClientCall) -> None:
     """List the input of a stored response, the last item first unless the query says `order=asc`."""
-    _, items = await _find(call)
+    items = (await _find(call)).items
     query = {name: values[0] for name, values in parse_qs(call.query).items()}
     listed = [_listed(item, f"{call.path['id'].removeprefix('resp_')}_{at}") for at, item in enumerate(items)]
     if query.get("order") != "asc":
@@ -228,6 +249,6 @@ def _stored(call: ClientCall, id: str) -> StoredResponses:
     return call.services.responses
 
 
-async def _find(call: ClientCall) -> tuple[Json, list[Any]]:
+async def _find(call: ClientCall) -> StoredResponse:
     id = call.path["id"]
     return await _stored(call, id).get(call.requester.owner, id)

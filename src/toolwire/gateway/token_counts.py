@@ -8,7 +8,7 @@ from toolwire.gateway.questions import tokens_of
 
 async def count_tokens(call: ClientCall) -> None:
     """Count the tokens of a request as Anthropic does."""
-    question = call.question(await call.body())
+    question = await call.question(await call.body())
     await call.send_json({"input_tokens": tokens_of(question.request)})
 
 
@@ -16,7 +16,9 @@ async def count_gemini_tokens(call: ClientCall) -> None:
     """Count the tokens of a request as Gemini does; it may be inside of `generateContentRequest`."""
     body = await call.body()
     inner = body.get("generateContentRequest")
-    question = call.question(inner if isinstance(inner, dict) else body, model=call.path["call"].rpartition(":")[0])
+    question = await call.question(
+        inner if isinstance(inner, dict) else body, model=call.path["call"].rpartition(":")[0]
+    )
     tokens = tokens_of(question.request)
     details = [{"modality": "TEXT", "tokenCount": tokens}]
     await call.send_json({"totalTokens": tokens, "promptTokensDetails": details})

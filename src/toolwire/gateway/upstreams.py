@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from toolwire.agent.prices import FREE, ModelPrices, published_prices, published_prices_at
 from toolwire.client.client import Client
@@ -18,6 +18,7 @@ from toolwire.gateway.client_tools import ClientTools
 from toolwire.gateway.failures import GatewayFailure, backend_failure, failure_in_answer
 from toolwire.gateway.fenced_output import FencedOutput
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, at_once
+from toolwire.gateway.request_body import beside_loop
 from toolwire.gateway.text_prompts import describe_request
 from toolwire.inspector.recorded_exchange import BackendAttempt
 from toolwire.messages import Message, Problem
@@ -135,7 +136,8 @@ class ApiUpstream:
             _check_translates(question, self.name)
         passes = is_same and question.passes
         passes_stream = passes and question.stream and text_format is None
-        try:
+
+        def encoded() -> tuple[_BackendRequest, dict[str, Any]]:
             backend_request = _BackendRequest(question, client.api.kind, text_format, client.without_secrets)
             body = client.encode_request(
                 backend_request.request,
@@ -145,6 +147,10 @@ class ApiUpstream:
                 body=question.body if passes else None,
                 counts_tokens=not passes_stream,  # a client gets what it has asked for
             )
+            return backend_request, body
+
+        try:
+            backend_request, body = await beside_loop(question.size, encoded)
         except ToolwireError as error:
             raise GatewayFailure(INVALID, str(error), is_own=True) from error
         attempt: BackendAttempt | None = None
@@ -152,9 +158,15 @@ class ApiUpstream:
             attempt = question.exchange.attempt(self.name, client.api.name, model, text_format or "", body)
             backend_request.attempt = attempt
         try:
-            async with client.open(
-                body, model=model, stream=question.stream, extra_headers=question.trace_headers
-            ) as answer:
+            opening = await beside_loop(
+                question.size,
+                client.open,
+                body,
+                model=model,
+                stream=question.stream,
+                extra_headers=question.trace_headers,
+            )
+            async with opening as answer:
                 if attempt is not None:
                     attempt.answered(answer.status, passed=passes_stream and answer.good)
                 if not answer.good:

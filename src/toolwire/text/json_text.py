@@ -112,15 +112,28 @@ def finite_number(text: str) -> float:
     return value
 
 
-def standard_json(text: str | bytes) -> Any:
+def same_object(members: dict[str, Any]) -> dict[str, Any]:
+    """Return an object as it is; an `object_hook` for decoders in a thread.
+
+    Python's decoder lets other threads run only where it calls a function that is written in Python.
+    """
+    return members
+
+
+def standard_json(text: str | bytes, *, lets_threads_run: bool = False) -> Any:
     """Decode JSON that may be written again for another program: Python's own decoder takes more than the standard.
+
+    Args:
+        text: the JSON text.
+        lets_threads_run: whether other threads can run after each object.
 
     Raises:
         NumberError: it contains NaN, an infinity, or a number out of range.
         ValueError: it is not JSON.
         RecursionError: it is nested too deeply.
     """
-    return json.loads(text, parse_constant=refuse_constant, parse_float=finite_number)
+    hook = same_object if lets_threads_run else None
+    return json.loads(text, object_hook=hook, parse_constant=refuse_constant, parse_float=finite_number)
 
 
 _scan_once: Callable[[str, int], tuple[Any, int]] = vars(
