@@ -12,7 +12,7 @@ from toolwire.errors import ProviderError
 from toolwire.events import Event, ProblemFound, collect
 from toolwire.gateway.answer_faults import FaultWatch
 from toolwire.gateway.client_apis import ClientApi
-from toolwire.gateway.failures import GatewayFailure, failure_in_answer
+from toolwire.gateway.failures import GatewayFailure, failure_in_answer, release_frames
 from toolwire.gateway.passed_streams import PassedStreamReader
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, Upstream
 from toolwire.inspector.recorded_exchange import Exchange
@@ -186,6 +186,8 @@ async def answer_stream(question: Question, upstreams: Iterator[Upstream], reply
         if not reply.begun:
             raise failure from error
         await _fail(question, reply, failure)
+        release_frames(failure)
+        release_frames(error)
 
 
 async def _pass_on(question: Question, answer: PassedAnswer, reply: Reply) -> None:
@@ -315,6 +317,7 @@ async def _first_answer(question: Question, upstreams: Iterator[Upstream], reply
                     question.exchange.attempts[-1].failure = str(error)
                 if reply.begun or not error.is_temporary:
                     raise
+                release_frames(error)
                 continue
             question.answered_by = upstream
             yield answer

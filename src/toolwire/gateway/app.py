@@ -16,7 +16,7 @@ from toolwire.gateway.access import Access, Requester
 from toolwire.gateway.answering import ClientLeft, Receive, Reply, Send, server_ends, take_back_cancellation
 from toolwire.gateway.client_apis import CHAT
 from toolwire.gateway.client_calls import ClientCall, Services
-from toolwire.gateway.failures import NO_METHOD, GatewayFailure
+from toolwire.gateway.failures import NO_METHOD, GatewayFailure, release_frames
 from toolwire.gateway.gateway_metrics import GatewayMetrics
 from toolwire.gateway.inspection import RESENT, Resending, Resent, recording
 from toolwire.gateway.key_spending import KeySpending
@@ -206,17 +206,20 @@ class _Endpoint:
                     await self._handle(call)
             except GatewayFailure as failure:
                 await self._refuse(reply, failure)
+                release_frames(failure)
             except StateError as error:
                 LOG.error("the request %s to %s failed: %s", id, scope["path"], error)
                 await self._refuse(reply, GatewayFailure(UNAVAILABLE, str(error)))
-            except (ClientLeft, ConnectionError):
-                return
+                release_frames(error)
+            except (ClientLeft, ConnectionError) as error:
+                release_frames(error)
             except asyncio.CancelledError:
                 if not take_back_cancellation(reply):
                     raise
                 await self._refuse(reply, server_ends())
         if captured.error is not None:
             LOG.error("the request %s to %s failed", id, scope["path"], exc_info=captured.error)
+            release_frames(captured.error)
             reply.status = INTERNAL.status
             if not reply.begun:
                 await self._refuse(reply, GatewayFailure(INTERNAL, f"the gateway failed; its log names {id}"))

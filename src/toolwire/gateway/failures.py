@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from traceback import clear_frames
 from typing import Any
 
 from toolwire.errors import ToolwireError
@@ -62,6 +63,25 @@ class GatewayFailure(ToolwireError):
     def is_temporary(self) -> bool:
         """True if the same request may succeed later, or at another backend."""
         return self.kind is NO_KEY or self.status in (404, 408, 409, 425, 429) or self.status >= 500
+
+
+def release_frames(error: BaseException) -> None:
+    """Remove the tracebacks of a handled error and of its causes.
+
+    An error that a function stores in a variable refers to that variable by its traceback. Such a cycle would keep the
+    request, which may be large, until the next full garbage collection.
+    """
+    causes: list[BaseException | None] = [error]
+    released = set[int]()
+    while causes:
+        cause = causes.pop()
+        if cause is not None and id(cause) not in released:
+            released.add(id(cause))
+            clear_frames(cause.__traceback__)
+            cause.__traceback__ = None
+            causes += (cause.__cause__, cause.__context__)
+            if isinstance(cause, BaseExceptionGroup):
+                causes += cause.exceptions
 
 
 def backend_failure(backend: str, status: int, body: bytes, retry_after: str, message: str) -> GatewayFailure:

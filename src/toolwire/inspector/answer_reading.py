@@ -35,12 +35,14 @@ class AnswerReading:
     """The answer of one attempt as events, in the groups of its steps; it grows while the answer arrives.
 
     Attributes:
-        attempt: the attempt.
+        exchange: the exchange.
+        attempt: its attempt that is read.
         format: the wire format of calls in the text; "" for none.
         fresh: whether all bytes are read now, even if the gateway has read them.
         groups: the events of each step.
     """
 
+    exchange: Exchange
     attempt: BackendAttempt
     format: str
     fresh: bool = False
@@ -53,7 +55,7 @@ class AnswerReading:
     @property
     def options(self) -> ParseOptions:
         """The options for calls in the text."""
-        exchange = self.attempt.exchange
+        exchange = self.exchange
         request = request_of(exchange)
         results = result_texts(request.messages)
         return {"format": self.format or "plain", "tools": request.tools, "id_seed": exchange.id, "results": results}
@@ -119,7 +121,7 @@ def reading_of(exchange: Exchange, *, format: str | None = None) -> AnswerReadin
         return None
     attempt = exchange.attempts[-1]
     chosen = attempt.format if format is None else format
-    reading = AnswerReading(attempt, chosen, fresh=format is not None)
+    reading = AnswerReading(exchange, attempt, chosen, fresh=format is not None)
     reading.update(ended=exchange.state != "running")
     return reading
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from weakref import proxy
 
 from toolwire.events import Event
 from toolwire.messages import Usage
@@ -79,7 +80,7 @@ class BackendAttempt:
     """One backend that was asked.
 
     Attributes:
-        exchange: the exchange that it belongs to.
+        exchange: the exchange that it belongs to, by a weak reference.
         backend: the backend's name.
         api: the name of its API; "" for a model that reads text alone.
         model: the model's name at the backend.
@@ -147,7 +148,7 @@ class BackendAttempt:
             yield piece
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, weakref_slot=True)
 class Exchange:
     """One request of a client and its answer.
 
@@ -228,7 +229,8 @@ class Exchange:
 
     def attempt(self, backend: str, api: str, model: str, format: str, body: Any) -> BackendAttempt:
         """Record that a backend is asked; see `BackendAttempt` for the arguments."""
-        attempt = BackendAttempt(self, backend, api, model, format, body, self.stream, time.perf_counter())
+        # Without a cycle, an exchange with a large body leaves the memory at the moment in which it is evicted.
+        attempt = BackendAttempt(proxy(self), backend, api, model, format, body, self.stream, time.perf_counter())
         self.attempts.append(attempt)
         return attempt
 

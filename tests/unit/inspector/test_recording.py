@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import weakref
 from typing import Any
 
 import pytest
@@ -232,6 +234,22 @@ def test_the_memory_of_all_exchanges_is_bounded() -> None:
         ask(gateway, "chat", "text", text="x" * 100_000)  # a body in chunks has no length in its head
     assert sum(exchange.size for exchange in inspector.ring) <= 1 << 20
     assert [exchange.number for exchange in inspector.ring] == [4, 5, 6]
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("model", ["text", "api", "broken"])
+@pytest.mark.parametrize("api", CLIENTS)
+def test_an_evicted_exchange_leaves_the_memory_at_once(api: str, model: str, stream: bool) -> None:
+    gateway, inspector = inspected(options=InspectorOptions(exchanges=1))
+    gc.disable()
+    try:
+        ask(gateway, api, model, stream=stream)
+        (evicted,) = map(weakref.ref, inspector.ring)
+        only(inspector)  # a view of it may be made
+        ask(gateway, api, model, stream=stream)
+        assert evicted() is None
+    finally:
+        gc.enable()
 
 
 def test_the_end_of_a_huge_answer_is_not_kept() -> None:
