@@ -20,7 +20,7 @@ from toolwire.events import ContentDelta, Event, Finish, ReasoningDelta, UsageCo
 from toolwire.execution.outcomes import Issue, Outcome, failed_result
 from toolwire.execution.prepared_call import fit_arguments
 from toolwire.execution.registry import ToolRegistry
-from toolwire.gateway.failures import GatewayFailure
+from toolwire.gateway.failures import GatewayFailure, release_frames
 from toolwire.gateway.questions import (
     Answer,
     BackendReading,
@@ -173,6 +173,7 @@ class RetriedUpstream(WrappedUpstream):
             if len(attempts) > count:
                 attempts[-1].failure = str(error)
             is_better = False
+            release_frames(error)
         if not is_better and len(attempts) > count:  # the last attempt is the one that answers
             attempts.append(attempts.pop(count - 1))
         return _with_usage(events if is_better else first, _used(question, first) + _used(again, events))
