@@ -59,10 +59,8 @@ def _element(text: str, head: tuple[str, str, bool, int], node: dict[str, Any], 
         return Element(name, "", "", False, None), at
     end, after = _close(text, at, tag, node, nocase=nocase)
     raw = text[at:end]
-    if node["literal"]:
-        return Element(name, raw, raw, False, None), after
     children, stop = _children(raw, node, nocase=nocase)
-    plain, marked = _plain(raw)
+    plain, marked = (raw, False) if node["literal"] else _plain(raw)
     return Element(name, raw, plain, marked, children if children and stop == len(raw) else None), after
 
 
@@ -136,7 +134,7 @@ def element_members(found: list[Element], node: dict[str, Any], schema: Schema) 
 
 
 def _has_items(element: Element, schema: Schema) -> bool:
-    return schema.is_array and isinstance(json_value(element.text), list)
+    return schema.is_array and (bool(element.children) or isinstance(json_value(element.text), list))
 
 
 def element_value(element: Element, node: dict[str, Any], schema: Schema) -> Any:

@@ -101,7 +101,7 @@ class NodeMatcher:
         if node["is_id"]:
             name = re.sub(r":?\d+$", "", name) if re.fullmatch(r"(.*:)?\d+", name) else name
         name = name.removeprefix(node["prefix"])
-        if name and (node["phrase"] or not re.search(r"""["'<>{}()\[\]]""", name)):
+        if name and not re.search("[<>]" if node["phrase"] else r"""["'<>{}()\[\]]""", name):
             yield from self.match(rest, replace(state, at=end, name=name, id=call_id if node["is_id"] else state.id))
 
     def _match_Header(self, node: Node, rest: list[Node], state: State) -> Iterator[State]:
@@ -119,7 +119,8 @@ class NodeMatcher:
 
     def _match_Key(self, node: Node, rest: list[Node], state: State) -> Iterator[State]:
         at, end = self._word(rest, state.at, phrase=True)
-        if key := self.text[at:end].strip():
+        key = self.text[at:end].strip()
+        if key and (node["free"] or not re.search("[<>]", key)):
             yield from self.match(rest, replace(state, at=end, key=key, mark=""))
 
     def _match_Mark(self, node: Node, rest: list[Node], state: State) -> Iterator[State]:
@@ -203,7 +204,10 @@ class NodeMatcher:
         while True:
             try:
                 value, end = json_at(self.text, at)
-                calls += self._json_calls(node, value)
+                found = self._json_calls(node, value)
+                if self.only_known and not all(name in self.schemas for name, _, _ in found):
+                    break
+                calls += found
             except NoMatchError:
                 break
             state = replace(state, at=end)

@@ -47,6 +47,7 @@ def _opener(block: list[Node]) -> set[str]:
 def _shared_blocks(wire: dict[str, Any], formats: list[dict[str, Any]]) -> list[list[Node]]:
     """Return the blocks that other formats write in the wrappers of this one, if they begin in another way."""
     shared: list[list[Node]] = []
+    unwrapped: list[list[Node]] = []
     siblings = [other for other in formats if other["markers"] and other["detected"] and not other["strict"]]
     for block in [block for other in siblings if other is not wire and not wire["strict"] for block in other["blocks"]]:
         own = [mine for mine in wire["blocks"] if _opener(block) & _opener(mine)]
@@ -54,7 +55,9 @@ def _shared_blocks(wire: dict[str, Any], formats: list[dict[str, Any]]) -> list[
         if own and not _beginnings(block) <= read_before:
             spellings = sorted(_opener(block) & set().union(*map(_opener, own)))
             shared.append([{**block[0], "text": spellings[0], "also": spellings[1:], "need": "required"}, *block[1:]])
-    return shared
+        if own and block[0]["need"] == "optional" and "" not in _beginnings(block):
+            unwrapped.append(block[1:])
+    return [*shared, *unwrapped]
 
 
 def _beginnings(block: list[Node]) -> set[str]:
@@ -80,7 +83,8 @@ class MessageReader(NodeMatcher):
         at = 0
         fence = ""
         if reasoning_started:
-            at = self._reasoning(self.wire["spans"][0], len(start))
+            closers = [span["close"] for span in self.wire["spans"]]
+            at = self._reasoning(closers, len(start))
         while at < len(self.text):
             if not fence and (step := self._step(at)) is not None:
                 at = step
@@ -120,7 +124,7 @@ class MessageReader(NodeMatcher):
             choices += [(0, 5, token) for token in self.end_tokens if self.starts(token, at)]
         for _, kind, choice in sorted(choices, key=lambda item: item[:2]):
             if kind == 0:
-                return self._reasoning(choice, at + len(choice["open"]))
+                return self._reasoning([choice["close"]], at + len(choice["open"]))
             if kind in (2, 3, 5):
                 return at + len(choice)
             if (end := self._block(choice, at, shared=kind == 4)) is not None:
@@ -157,10 +161,10 @@ class MessageReader(NodeMatcher):
         fenced = first["node"] == "Lit" and first["text"].startswith("```")
         return {"anywhere": False, "start": True, "mixed": bare, "markers": bare or fenced}[self.wire["at"]]
 
-    def _reasoning(self, span: Node, at: int) -> int:
+    def _reasoning(self, closers: list[str], at: int) -> int:
         while at < len(self.text):
-            if self.starts(span["close"], at):
-                return at + len(span["close"])
+            if closer := next((closer for closer in closers if self.starts(closer, at)), ""):
+                return at + len(closer)
             if self.wire["ends_reasoning"]:
                 for block in self.wire["blocks"]:
                     if (end := self._block(block, at)) is not None:

@@ -70,7 +70,7 @@ class Schema:
         return self.types - {"null"} == {"array"}
 
     def member(self, name: str) -> Schema:
-        return self.properties.get(name, Schema(None, self.root))
+        return self.properties.get(name, Schema(self.resolved.get("additionalProperties"), self.root))
 
     def lone(self) -> str:
         """Return the parameter for a text that stands for all arguments, or ""."""
