@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from toolwire.errors import DefinitionError
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.wire import syntax
+from toolwire.wire.description_rules import check_description
 from toolwire.wire.format_export import EXPORT_VERSION
 from toolwire.wire.syntax import WireFormat
 
@@ -35,11 +36,21 @@ def import_formats(document: Mapping[str, Any]) -> tuple[WireFormat, ...]:
         DefinitionError: it does not describe formats; the message names the place in the document.
     """
     if "formats" not in document:
-        return (_read_object(WireFormat, document, "the format", 0),)
+        return (_checked(_read_object(WireFormat, document, "the format", 0), "the format"),)
     if document.get("version") != EXPORT_VERSION:
         raise DefinitionError(f"version: {document.get('version')!r} is not {EXPORT_VERSION}, the one that is read")
     formats: tuple[WireFormat, ...] = _read(tuple[WireFormat, ...], document["formats"], "formats", 0)
-    return formats
+    return tuple(_checked(wire, f"formats.{at}") for at, wire in enumerate(formats))
+
+
+def _checked(wire: WireFormat, where: str) -> WireFormat:
+    if not wire.name.strip():
+        raise DefinitionError(f"{where}.name: it is empty")
+    try:
+        check_description(wire)
+    except DefinitionError as error:
+        raise DefinitionError(f"{where}.{error}") from error
+    return wire
 
 
 def _read_object(kind: type[_T], data: Any, where: str, level: int) -> _T:

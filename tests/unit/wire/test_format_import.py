@@ -105,6 +105,73 @@ def test_what_is_wrong_is_said_with_its_place(document: Any, message: str) -> No
     assert message in str(caught.value)
 
 
+CALL = {"node": "Call", "nodes": [{"node": "Lit", "text": "CALL"}, {"node": "Name"}, {"node": "Args"}]}
+KEY, VALUE = {"node": "Lit", "text": "-"}, {"node": "Value", "close": ";"}
+
+
+def called(*nodes: Any) -> Any:
+    return [[{**CALL, "nodes": [{"node": "Lit", "text": "CALL"}, {"node": "Name"}, *nodes]}]]
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"name": " "}, "the format.name: it is empty"),
+        ({"blocks": [[]]}, "the format.blocks.0: it is empty"),
+        ({"blocks": [[{"node": "Many", "nodes": []}]]}, "blocks.0.0.nodes: it is empty"),
+        ({"blocks": [[{"node": "OneOf", "options": [[CALL], []]}]]}, "blocks.0.0.options.1: it is empty"),
+        ({"blocks": [[{"node": "AnyOrder", "groups": []}]]}, "blocks.0.0.groups: it is empty"),
+        ({"blocks": [[{"node": "Name"}]]}, "blocks.0.0: Name belongs in a Call, not outside a Call"),
+        ({"blocks": called({"node": "Value", "close": ";"})}, "Value belongs in Params, not in a Call"),
+        ({"blocks": [[{"node": "Call", "nodes": [CALL]}]]}, "Call belongs outside a Call, not in a Call"),
+        (
+            {"blocks": called({"node": "Tag", "name": "p", "role": "key"})},
+            "a Tag with the role 'key' does not belong in a Call",
+        ),
+        ({"blocks": called({"node": "TokenArgs", "token": ""})}, "blocks.0.0.nodes.2.token: it is empty"),
+        ({"blocks": [[{"node": "JsonCall", "name": []}]]}, "blocks.0.0.name: it is empty"),
+        (
+            {"blocks": [[{"node": "Call", "nodes": [{"node": "Lit", "text": "CALL"}, {"node": "Args"}]}]]},
+            "blocks.0.0: a Call needs a Name, a Tag with the role 'name' or a ToolTag",
+        ),
+        (
+            {"blocks": [[{"node": "Call", "nodes": CALL["nodes"][1:]}]]},
+            "blocks.0.0.nodes.0: a marker has to come first",
+        ),
+        (
+            {
+                "blocks": [
+                    [{"node": "Lit", "text": "A", "need": "optional"}, {"node": "Call", "nodes": CALL["nodes"][1:]}]
+                ]
+            },
+            "blocks.0.1.nodes.0: a marker has to come first",
+        ),
+        (
+            {"blocks": called({"node": "Params", "nodes": [KEY, {"node": "Key"}]})},
+            "Params end with a Value, the only one",
+        ),
+        ({"blocks": called({"node": "Params", "nodes": [KEY, VALUE, VALUE]})}, "Params end with a Value, the only one"),
+        ({"blocks": called({"node": "Params", "nodes": [{"node": "Key"}, VALUE]})}, "a marker has to come first"),
+        (
+            {"blocks": called({"node": "Params", "nodes": [KEY, {"node": "Key"}, {"node": "Key"}, VALUE]})},
+            "Params have one Key or one Tag",
+        ),
+        ({"blocks": [[KEY]]}, "blocks.0: it contains no call: no Call, JsonCall or PyCalls"),
+        ({"stop": [" "]}, "the format.stop.0: a marker cannot be empty or blank"),
+        ({"spans": [{"open": "", "close": "x"}]}, "the format.spans.0: a span needs both markers"),
+    ],
+)
+def test_a_description_that_no_reader_understands_is_refused(members: Any, message: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        import_formats({"name": "x", **members})
+    assert message in str(caught.value)
+
+
+def test_a_format_of_a_document_is_refused_by_its_place() -> None:
+    with pytest.raises(DefinitionError, match=r"^formats\.1\.blocks\.0: it is empty$"):
+        import_formats({"version": 1, "formats": [LINES, {"name": "x", "blocks": [[]]}]})
+
+
 def test_a_registered_format_is_known_by_name_and_in_auto() -> None:
     text = 'I look. CALL f {"x": 1} END'
     assert not toolwire.parse(text).tool_calls
