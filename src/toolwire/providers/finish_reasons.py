@@ -100,11 +100,12 @@ def is_cut(word: object) -> bool:
 def read_reason(api: str, word: object) -> FinishReason | None:
     """Return the reason that an API's word stands for; None if there is no word.
 
-    An unknown word is an error, because it does not say that the answer is whole.
+    A word of another API for the maximum length means that here too: servers pass on the words of their models'
+    providers. Any other unknown word is an error, because it does not say that the answer is whole.
     """
     if word is None or word == "":
         return None
-    return _READ[api].get(str(word), FinishReason.ERROR)
+    return _READ[api].get(str(word), FinishReason.LENGTH if is_cut(word) else FinishReason.ERROR)
 
 
 def is_own_word(api: str, word: object, reason: FinishReason) -> bool:

@@ -413,7 +413,10 @@ class ResponseBuilder:
         if self._failed:
             self.reason = FinishReason.ERROR  # some servers end a stream as usual after an error in it
         truncated = self.reason not in (FinishReason.STOP, FinishReason.TOOL_CALLS)
-        self._settle(truncated=self._failed or self.reason in (FinishReason.LENGTH, FinishReason.CONTENT_FILTER))
+        cut = self._failed or self.reason in (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
+        if (waiting := self._unproven) is not None:
+            # An answer that failed may have a whole object before its end, but missing arguments prove nothing then.
+            self._settle(truncated=cut or (self.reason is FinishReason.ERROR and waiting.object is None))
         for key in list(self._open):
             self.end_call(key, truncated=truncated)
         if self._half:

@@ -99,3 +99,9 @@ def test_a_cut_answer_is_recognised_by_the_words_of_all_apis() -> None:
     cut = ("length", "model_length", "max_tokens", "MAX_TOKENS", "Max_Output_Tokens", "model_context_window_exceeded")
     assert all(map(is_cut, cut))
     assert not any(map(is_cut, ("stop", "2", 2, None, "", ["length"], "tool_calls", "content_filter")))
+
+
+@pytest.mark.parametrize("word", ["MAX_TOKENS", "max_output_tokens", "Length", "model_context_window_exceeded"])
+@pytest.mark.parametrize("api", WORDS)
+def test_a_server_may_pass_on_the_word_of_another_provider_for_the_maximum_length(api: str, word: str) -> None:
+    assert read_reason(api, word) is FinishReason.LENGTH

@@ -229,6 +229,28 @@ def test_call_at_the_end_of_a_cut_answer_is_incomplete(api: str) -> None:
     assert [problem.kind for problem in response.problems] == ["truncated"]
 
 
+FAILED_ANSWERS: dict[str, dict[str, Any]] = {
+    "openai_chat": {
+        "choices": [{"finish_reason": "insufficient_system_resource", "message": {"tool_calls": [FUNCTION]}}]
+    },
+    "mistral": {"choices": [{"finish_reason": "error", "message": {"tool_calls": [FUNCTION]}}]},
+    "gemini": {"candidates": [{"finishReason": "OTHER", "content": {"parts": [{"functionCall": {"name": "f"}}]}}]},
+    "cohere": {"finish_reason": "TIMEOUT", "message": {"tool_calls": [FUNCTION]}},
+    "openai_responses": {
+        "status": "cancelled",
+        "output": [{"type": "function_call", "name": "f", "arguments": "", "call_id": "c", "status": "completed"}],
+    },
+}
+
+
+@pytest.mark.parametrize("api", FAILED_ANSWERS)
+def test_call_without_arguments_at_the_end_of_a_failed_answer_is_incomplete(api: str) -> None:
+    """As in a stream: the answer may have failed before the arguments."""
+    response = get_api(api).decode_response(FAILED_ANSWERS[api])
+    assert (response.tool_calls, response.finish_reason) == ((), "error")
+    assert [call.name for call in response.incomplete] == ["f"]
+
+
 def test_call_before_the_end_of_a_cut_answer_is_complete() -> None:
     body = {
         "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}, {"type": "text", "text": "And"}],
