@@ -414,7 +414,7 @@ class ProviderApi(ABC):
         except ProviderFailed as failure:
             yield self.write_error(str(failure), failure.kind, head)
             return
-        if notes is not None and written:  # a stream has what a differences answer has, and calls that were truncated
+        if notes is not None and written:  # a stream has what a whole answer has, and calls that were truncated
             self.encode_response(replace(collect(written), incomplete=()), notes=(differences := Notes()))
             notes.extend(note for note in differences if note not in notes)
 

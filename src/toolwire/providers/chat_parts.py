@@ -10,7 +10,7 @@ from toolwire.messages import CitationPart, FinishReason, OpaquePart, Part, Reas
 from toolwire.providers.answer_shapes import AnswerShape
 from toolwire.providers.citations import URL_CITATION, own_item, read_annotation, write_annotations
 from toolwire.providers.finish_reasons import is_cut, read_reason
-from toolwire.providers.message_parts import Json, UsageReader
+from toolwire.providers.message_parts import Json, UsageReader, parsed_text
 from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.text.json_text import json_text
 
@@ -147,8 +147,8 @@ def content_blocks(content: Any, builder: ResponseBuilder) -> Iterator[Mapping[s
     if isinstance(content, str):
         builder.add_text(content)
         return iter(())
-    if isinstance(content, Mapping):  # structured output that the server has parsed already
-        builder.add_text(json_text(dict(content)))
+    if isinstance(content, Mapping):
+        builder.add_text(parsed_text(content))
         return iter(())
     return _content_blocks(content, builder)
 
@@ -255,6 +255,14 @@ def detail_of_streamed(part: ReasoningPart, start: int) -> Json:
     """
     item = {name: value for name, value in detail(part).items() if name != "text"}
     return {**item, _RANGE: [start, start + len(part.text)]}
+
+
+def seal_of(part: ReasoningPart) -> str:
+    """Return the text by which the seal of reasoning differs from other seals; "" if the reasoning is not sealed."""
+    if part.signature or part.data is None:
+        return part.signature
+    sealed = part.data.get("data")
+    return sealed if isinstance(sealed, str) and sealed else json_text(part.data)
 
 
 def is_signature(part: ReasoningPart) -> bool:

@@ -34,6 +34,7 @@ from toolwire.providers.chat_parts import (
     is_signature,
     read_finish,
     reasoning_parts,
+    seal_of,
     signatures_of,
     thinking_part,
     with_signature,
@@ -63,6 +64,7 @@ class ChatStreamReader:
         self._count = 0
         self._thought: list[str] = []  # reasoning that no seal has covered yet
         self._reasoning: list[str] = []  # all reasoning
+        self._seals: set[str] = set()  # those of the reasoning so far
         self._sound = Sound()
         self._others = _OtherChoices(builder)
 
@@ -87,11 +89,11 @@ class ChatStreamReader:
         builder = self._builder
         choice = _as_delta(choice)
         delta = choice["delta"]
-        for shown, part in reasoning_parts(delta, self._reasoning):
-            self._think(shown, part)
+        if stretches := list(reasoning_parts(delta, self._reasoning)):
+            self._reason(stretches)
         for block in content_blocks(delta.get("content"), builder):
             part = thinking_part(block, builder.api)
-            self._think(part.text, part)
+            self._reason([(part.text, part)])
         builder.add_text(delta.get("refusal"))
         if not delta.keys() <= _PLAIN:
             add_members(delta, builder)
@@ -118,18 +120,23 @@ class ChatStreamReader:
         if members:
             self._builder.add_answer_members({path.replace(_DELTA, _MESSAGE): rest for path, rest in members.items()})
 
-    def _think(self, shown: str, part: ReasoningPart) -> None:
-        is_sealed = bool(part.signature) or part.data is not None
-        if is_sealed and shown and shown == "".join(self._reasoning):
-            shown = ""  # the last chunk of some servers repeats the whole reasoning
-        if shown:
-            if not self._builder.in_reasoning:
-                self._thought.clear()
-            self._builder.add_reasoning(shown)
-            self._thought.append(shown)
-            self._reasoning.append(shown)
-        if is_sealed:
-            self._seal(part)
+    def _reason(self, stretches: Sequence[tuple[str, ReasoningPart]]) -> None:
+        """Report the reasoning of a delta, each stretch with the text to show for it.
+
+        The last chunk of some servers repeats the whole reasoning, with seals that earlier chunks had, or with others.
+        """
+        seals = [seal_of(part) for _, part in stretches]
+        is_repeated = any(seals) and "".join(shown for shown, _ in stretches) == "".join(self._reasoning)
+        for (shown, part), seal in zip(stretches, seals, strict=True):
+            if shown and not is_repeated:
+                if not self._builder.in_reasoning:
+                    self._thought.clear()
+                self._builder.add_reasoning(shown)
+                self._thought.append(shown)
+                self._reasoning.append(shown)
+            if seal and seal not in self._seals:
+                self._seals.add(seal)
+                self._seal(part)
 
     def _seal(self, part: ReasoningPart) -> None:
         """End the reasoning so far with a seal; a seal on other text is a part of its own."""

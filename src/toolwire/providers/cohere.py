@@ -42,6 +42,7 @@ from toolwire.providers.message_parts import (
     members_except,
     note_dropped,
     own_members,
+    parsed_text,
     read_tools,
     without_seal,
 )
@@ -335,7 +336,7 @@ class Cohere(ChatMessages):
         builder.reason = read_reason(self.kind, response.get("finish_reason"))
         builder.add_reasoning(message.get("tool_plan"))
         starts: list[int] = []
-        for block in _blocks(message.get("content")):
+        for block in _blocks(parsed_text(message.get("content"))):
             starts.append(builder.content_length)
             if block.get("type") == "thinking":
                 builder.add_reasoning(block.get("thinking"))

@@ -25,7 +25,7 @@ from toolwire.messages import (
 )
 from toolwire.providers.request import Notes
 from toolwire.text.json_reading import read_json
-from toolwire.text.json_text import JsonError
+from toolwire.text.json_text import JsonError, json_text
 from toolwire.tools import ToolDefinition
 
 Json = dict[str, Any]
@@ -34,6 +34,11 @@ Json = dict[str, Any]
 def text_of(parts: Iterable[Part]) -> str:
     """Return all text of some parts."""
     return "".join(part.text for part in parts if isinstance(part, TextPart))
+
+
+def parsed_text(content: Any) -> Any:
+    """Return content, as JSON text if a server has parsed the structured output that it is."""
+    return json_text(dict(content)) if isinstance(content, Mapping) else content
 
 
 def calls_of(parts: Iterable[Part]) -> list[ToolCall]:

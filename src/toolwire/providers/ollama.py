@@ -41,6 +41,7 @@ from toolwire.providers.message_parts import (
     calls_of,
     note_dropped,
     own_members,
+    parsed_text,
     read_tools,
     split_members,
     stand_in,
@@ -234,7 +235,7 @@ message.tool_calls[function]: id type function
             return
         message = response.get("message") or {}
         builder.add_reasoning(message.get("thinking"))
-        builder.add_text(message.get("content"))
+        builder.add_text(parsed_text(message.get("content")))
         for call in message.get("tool_calls") or ():
             self.add_call(call, builder)
         if response.get("done"):

@@ -72,6 +72,41 @@ def test_a_seal_covers_the_text_before_it_or_is_a_part_of_its_own(
     assert list(read(*deltas, delta(content="so")).parts) == [*parts, TextPart("so")]
 
 
+FIRST: dict[str, Any] = {"type": "reasoning.text", "text": "a", "signature": "S1", "index": 0}
+SECOND: dict[str, Any] = {"type": "reasoning.text", "text": "b", "signature": "S2", "index": 1}
+SUMMARY: dict[str, Any] = {"type": "reasoning.summary", "summary": "a"}
+
+
+@pytest.mark.parametrize(
+    ("deltas", "last"),
+    [
+        ([delta(reasoning="a", reasoning_details=[FIRST])], delta(reasoning_details=[FIRST])),
+        ([delta(reasoning="a", reasoning_details=[FIRST])], delta(reasoning="a", reasoning_details=[FIRST])),
+        ([delta(reasoning="a"), delta(reasoning_details=[{**FIRST, "text": ""}])], delta(reasoning_details=[FIRST])),
+        (
+            [
+                delta(reasoning="a", reasoning_details=[FIRST]),
+                delta(content="x"),
+                delta(reasoning="b", reasoning_details=[SECOND]),
+            ],
+            delta(reasoning="ab", reasoning_details=[FIRST, SECOND]),
+        ),
+        (
+            [delta(reasoning="a", reasoning_details=[SUMMARY]), delta(reasoning_details=[SEAL])],
+            delta(reasoning="a", reasoning_details=[SUMMARY, SEAL]),
+        ),
+    ],
+)
+def test_a_last_chunk_that_repeats_sealed_reasoning_adds_nothing(
+    deltas: list[dict[str, Any]], last: dict[str, Any]
+) -> None:
+    said = delta(content="so")
+    once = read(*deltas, said)
+    assert once.reasoning
+    for repeated in (read(*deltas, said, last), read(*deltas, last, said)):
+        assert (repeated.parts, repeated.reasoning) == (once.parts, once.reasoning)
+
+
 def test_a_signature_of_google_does_not_seal_the_reasoning_before_it() -> None:
     call = {**piece(0, "f", "{}", "c")["tool_calls"][0], "extra_content": {"google": {"thought_signature": "S"}}}
     parts = read(delta(reasoning="think"), {"tool_calls": [call]}, reason="tool_calls").parts

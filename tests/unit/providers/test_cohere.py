@@ -378,6 +378,12 @@ def test_tool_names_are_restored() -> None:
     assert (name == "files.read/all", read.tool_calls[0].name) == (False, "files.read/all")
 
 
+def test_content_that_is_an_object_is_its_json() -> None:
+    content = {"city": "Paris", "text": [1]}
+    body = {"finish_reason": "COMPLETE", "message": {"role": "assistant", "content": content}}
+    assert json.loads(API.decode_response(body).content) == content
+
+
 def test_missing_arguments_are_an_empty_object() -> None:
     for text in ("", "null", None, " "):
         read = API.decode_response(answer("TOOL_CALL", tool_calls=[call("f", text, "a")]))

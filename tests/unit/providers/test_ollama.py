@@ -266,6 +266,15 @@ def test_calls_get_ids_indexes_and_a_finish_reason() -> None:
     assert [item[0]["function"]["index"] for item in chunk if item] == [0, 1]
 
 
+def test_content_that_is_an_object_is_its_json() -> None:
+    content = {"city": "Paris", "days": [1]}
+    body = {"message": {"role": "assistant", "content": content}, "done": True, "done_reason": "stop"}
+    assert json.loads(API.decode_response(body).content) == content
+    decoder = API.stream_decoder()
+    streamed = collect([*decoder.feed(json.dumps(body).encode() + b"\n"), *decoder.finish()])
+    assert json.loads(streamed.content) == content
+
+
 def test_missing_arguments_are_an_empty_object() -> None:
     input_value: tuple[Any, ...] = (None, "", "null", {})
     for arguments in input_value:
