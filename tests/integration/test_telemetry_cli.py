@@ -107,6 +107,16 @@ def test_trace_gives_back_what_was_written(recorded: Path, capsys: pytest.Captur
     assert "no round 9" in run(capsys, "trace", "--raw", "9", status=2)
 
 
+def test_a_raw_answer_does_not_steer_a_terminal(
+    recorded: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program gets it as it was written."""
+    assert run(capsys, "trace", "--raw", "1").startswith("Adding \x1b[31mred. ")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    assert run(capsys, "trace", "--raw", "1").startswith("Adding \\x1b[31mred. ")
+
+
 def test_trace_lists_runs(recorded: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = [line.split("\t") for line in run(capsys, "trace", "--list").splitlines()]
     assert [(line[0], line[2], line[3], line[4], line[5], line[7]) for line in lines] == [

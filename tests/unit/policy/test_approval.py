@@ -158,6 +158,15 @@ def test_what_stands_in_a_call_cannot_pass_for_a_line_of_ours() -> None:
     assert [line.split()[0] for line in ours] == ["tool", "server", "why", "value", "what", "all"]
 
 
+def test_no_part_of_the_view_poses_as_another_text() -> None:
+    pose, shown = "p\u0430ypal\u202e", r"p\u0430ypal\u202e"
+    tool = ToolDefinition("send", tier=Tier.RUN, server=pose)
+    view = present(Approval(ToolCall("send", {pose: pose, "plain": pose}), tool, pose, pose))
+    assert "\u0430" not in view
+    assert "\u202e" not in view
+    assert view.count(shown) == len(["server", "why", "key", "value", "value", "preview"])
+
+
 arguments = st.dictionaries(
     st.text(max_size=5),
     st.recursive(
