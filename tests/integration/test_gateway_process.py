@@ -293,3 +293,30 @@ def test_a_process_that_is_killed_leaves_the_spending_of_its_keys(tmp_path: Path
             assert await KeySpending(store).used(virtual_key, allowance) >= spent + 4_096
 
     within_time(work)
+
+
+def test_a_key_that_the_environment_lacks_is_reported_at_the_start_and_after_a_change(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with backend() as behind:
+            file = tmp_path / "g.toml"
+            write(file, behind)
+            text = file.read_text()
+            unready = '[profiles.{}]\nprovider = "anthropic"\nmodel = "m"\nkey_env = "GATEWAY_TEST_KEY"\n'
+            file.write_text(unready.format("one") + text)
+            started = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "toolwire", "serve", "--config", str(file)), stderr=asyncio.subprocess.PIPE
+            )
+            process = Process(started)
+            try:
+                warning = await process.line("warning")
+                assert "requests to one will fail: " in warning
+                assert "set GATEWAY_TEST_KEY in the environment" in warning
+                await process.line("serving at")
+                file.with_suffix(".new").write_text(unready.format("two") + text)
+                file.with_suffix(".new").replace(file)
+                assert "requests to two will fail: " in await process.line("warning")
+            finally:
+                started.kill()
+                await started.wait()
+
+    within_time(work)

@@ -148,6 +148,7 @@ async def _serve(
         with _errors_naming(path):
             tools = await stack.enter_async_context(opened_tools(configuration, path))
             served = await load_models(configuration, models, tools)
+        await _report_unready(served)
         if file is not None:
             load = partial(_load_again, file.path, address, configuration, models, tools)
             watching = asyncio.create_task(reload_models(file, served, load, _report))
@@ -178,7 +179,14 @@ async def _load_again(
     if names := [name for name in sorted(fields) if getattr(before, name) != getattr(after, name)]:
         _report(f"{path}: {', '.join(names)} of [gateway] count after a restart")
     with _errors_naming(path):
-        return await load_models(changed, models, tools)
+        served = await load_models(changed, models, tools)
+    await _report_unready(served)
+    return served
+
+
+async def _report_unready(models: ModelTable) -> None:
+    for name, reason in (await models.unready()).items():
+        _report(f"warning: requests to {name} will fail: {reason}")
 
 
 def _report(message: str) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
-from toolwire.agent.model_pool import Models
+from toolwire.agent.model_pool import Models, open_client
 from toolwire.agent.prices import Prices
 from toolwire.config.gateway_tables import GatewayModelTable
 from toolwire.config.tables import Configuration, ModelProfile
@@ -14,7 +15,7 @@ from toolwire.gateway.gateway_tools import GatewayTools, ToolUpstream
 from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.questions import Upstream
 from toolwire.gateway.upstreams import ApiUpstream, TextUpstream
-from toolwire.models.backends import ApiBackend
+from toolwire.models.backends import ApiBackend, Backend
 from toolwire.wire.format_registry import AUTO, get_format
 
 ANY_MODEL = "*"
@@ -38,11 +39,12 @@ async def load_models(configuration: Configuration, models: Models, tools: Gatew
     if not tables:
         raise ConfigurationError("there is no model: add a table profiles.NAME")
     opened: dict[tuple[str, str | None, str | None], _OwnUpstream] = {}
+    checks: dict[str, Callable[[], str]] = {}
 
     async def upstream(profile: str, table: GatewayModelTable) -> _OwnUpstream:
         key = profile, table.calls_in_text, table.constrain
         if key not in opened:
-            opened[key] = await _open(profile, configuration.profiles[profile], models, table)
+            opened[key] = await _open(profile, configuration.profiles[profile], models, table, checks)
         return opened[key]
 
     served: list[ServedModel] = []
@@ -65,7 +67,7 @@ async def load_models(configuration: Configuration, models: Models, tools: Gatew
                 None if table.prices is None else Prices(**table.prices.model_dump()),
             )
         )
-    return ModelTable(served)
+    return ModelTable(served, checks)
 
 
 def _retried(name: str, upstreams: Sequence[_OwnUpstream]) -> list[Upstream]:
@@ -78,10 +80,14 @@ def _retried(name: str, upstreams: Sequence[_OwnUpstream]) -> list[Upstream]:
     return [RetriedUpstream(upstream) if upstream.may_read_text else upstream for upstream in upstreams]
 
 
-async def _open(name: str, profile: ModelProfile, models: Models, table: GatewayModelTable) -> _OwnUpstream:
+async def _open(
+    name: str, profile: ModelProfile, models: Models, table: GatewayModelTable, checks: dict[str, Callable[[], str]]
+) -> _OwnUpstream:
+    """Open the backend of a profile, and add its check to `checks`."""
     if table.constrain is not None:
         profile = profile.model_copy(update={"constrain": table.constrain})
     backend = await models.open(profile)
+    checks[name] = partial(_missing, profile, backend)
     if not isinstance(backend, ApiBackend):
         return TextUpstream(backend, name=name)
     if backend.constraint is not None:
@@ -94,3 +100,16 @@ async def _open(name: str, profile: ModelProfile, models: Models, table: Gateway
     return ApiUpstream(
         backend.client, name=name, model="" if profile.model == ANY_MODEL else profile.model, calls_in_text=format
     )
+
+
+def _missing(profile: ModelProfile, backend: Backend) -> str:
+    """Return what requests to a backend lack, such as its key; "" for nothing."""
+    if not backend.api:
+        return ""
+    is_native = isinstance(backend, ApiBackend)
+    client = backend.client if is_native else open_client(profile, backend.api, text_format=None)
+    try:
+        client.open({}, model=profile.model)  # nothing is sent before it is entered
+    except ConfigurationError as error:
+        return str(error)
+    return ""

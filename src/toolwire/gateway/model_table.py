@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from toolwire.agent.prices import ModelPrices
@@ -75,18 +75,40 @@ class ServedModel:
 class ModelTable:
     """All models of a gateway; names without `*` come first, then patterns in their order.
 
+    Args:
+        models: the models.
+        checks: return why a backend cannot be asked, by its name; "" if it can.
+
     Attributes:
         rejected: why newer models are not used, in words for everybody; "" if there are none.
     """
 
-    def __init__(self, models: Sequence[ServedModel]) -> None:
+    def __init__(self, models: Sequence[ServedModel], checks: Mapping[str, Callable[[], str]] | None = None) -> None:
         self.rejected = ""
+        self._checks = dict(checks or {})
+        self._count = len(self._checks)
         self._exact: Mapping[str, ServedModel] = {model.name: model for model in models if not model.is_pattern}
         self._patterns = [model for model in models if model.is_pattern]
 
     def replace(self, other: ModelTable) -> None:
         """Offer the models of another table from now on."""
         self._exact, self._patterns, self.rejected = other._exact, other._patterns, ""
+        self._checks, self._count = other._checks, other._count
+
+    async def unready(self) -> dict[str, str]:
+        """Return why backends cannot be asked, by their names; a backend that could once is not looked at again."""
+        checks = self._checks
+        # Credentials of a cloud may be looked for on the network.
+        reasons = await asyncio.to_thread(lambda: {name: check() for name, check in checks.items()})
+        for name, reason in reasons.items():
+            if not reason:
+                checks.pop(name, None)
+        return {name: reason for name, reason in reasons.items() if reason}
+
+    @property
+    def backend_count(self) -> int:
+        """The number of backends that `unready` looks at."""
+        return self._count
 
     async def list(self) -> list[ServedModel]:
         """Return the models that clients can choose: those with a name, else those that the backends have.

@@ -28,7 +28,7 @@ from toolwire.gateway.stored_responses import (
     retrieve_response,
 )
 from toolwire.gateway.token_counts import count_gemini_tokens, count_tokens
-from toolwire.providers.failure_kinds import NOT_FOUND
+from toolwire.providers.failure_kinds import NOT_FOUND, UNAVAILABLE
 
 Handle = Callable[[ClientCall], Awaitable[None]]
 
@@ -119,6 +119,21 @@ async def say_hello(call: ClientCall) -> None:
     await call.send_json({"status": "ok", **({"configuration": rejected} if rejected else {})})
 
 
+async def say_ready(call: ClientCall) -> None:
+    """Answer a client that looks whether models can be asked: the status is 503 if no backend can."""
+    models = call.services.models
+    unready = await models.unready()
+    # Names of backends and of variables are not for everybody.
+    count = f"{len(unready)} of {models.backend_count} cannot be asked: the log of the start says why"
+    is_ready = len(unready) < models.backend_count or not unready
+    answer = {
+        "status": "ok" if is_ready else "not ready",
+        **({"configuration": models.rejected} if models.rejected else {}),
+        **({"backends": count} if unready else {}),
+    }
+    await call.send_json(answer, 200 if is_ready else UNAVAILABLE.status)
+
+
 GET = ("GET", "HEAD")
 ROUTES: tuple[Address, ...] = (
     Address(with_version("/chat/completions"), CHAT, generate),
@@ -143,7 +158,8 @@ ROUTES: tuple[Address, ...] = (
     Address(("/api/ps",), OLLAMA, ollama_running, GET),
     Address(("/api/version",), OLLAMA, ollama_version, GET),
     Address(("/", "/api/hello"), CHAT, say_hello, GET),
-    Address(("/health", "/ready"), CHAT, say_hello, GET, needs_key=False, has_spans=False),
+    Address(("/health",), CHAT, say_hello, GET, needs_key=False, has_spans=False),
+    Address(("/ready",), CHAT, say_ready, GET, needs_key=False, has_spans=False),
     Address(("/metrics",), CHAT, show_metrics, GET, has_spans=False),
 )
 
