@@ -114,10 +114,18 @@ def test_tools_in_the_conversation_are_offered() -> None:
     assert (answer["output"][0]["name"], answer["output"][0]["namespace"]) == ("stop", "agents")
 
 
-def test_a_tool_that_only_its_provider_runs_is_left_out_with_a_note() -> None:
-    request, _ = exchange("responses", {"input": "hi", "tools": [{"type": "web_search"}, SPAWN]})
+@pytest.mark.parametrize("place", ["tools", "conversation"])
+def test_a_tool_that_only_its_provider_runs_is_left_out_with_a_note(place: str) -> None:
+    tools = [{"type": "web_search"}, SPAWN]
+    added = {"type": "additional_tools", "role": "developer", "tools": tools}
+    body = {"input": "hi", "tools": tools} if place == "tools" else {"input": [added, QUESTION]}
+    request, _ = exchange("responses", body)
     assert names(request) == ["spawn"]
     assert "web_search_options" not in request
+    transport = ScriptedTransport("openai_compatible", [ParsedResponse("x")])
+    backend = Client("openai_compatible", "backend", base_url="http://backend", transport=transport)
+    got = run(gateway(ApiUpstream(backend)), PATHS["responses"], {"model": "m", **body})
+    assert got.headers["x-toolwire-notes"].startswith("dropped tools/web_search: ")
 
 
 DEFERRED = [

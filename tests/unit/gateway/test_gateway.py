@@ -65,6 +65,24 @@ def test_a_client_gets_the_answer_in_its_own_api(api: str, stream: bool) -> None
     assert upstream.closed == 1
 
 
+@pytest.mark.parametrize(
+    ("api", "pattern"),
+    [
+        ("chat", rb'"id":"(chatcmpl-[0-9a-f]{24})","object":"chat.completion.chunk"'),
+        ("responses", rb'"response":{"id":"(resp_[0-9a-f]{24})"'),
+        ("responses", rb'"item_id":"(msg_[0-9a-f]{24}_0)"'),
+        ("responses", rb'"item_id":"(fc_[0-9a-f]{24}_1)"'),
+        ("gemini", rb'"responseId":"([0-9a-f]{24})"'),
+        ("ollama", rb'"created_at":"([-0-9T:]+Z)"'),
+    ],
+)
+def test_all_events_of_a_stream_have_one_id(api: str, pattern: bytes) -> None:
+    got = run(gateway(Scripted(EVENTS[:2], EVENTS[2:])), *asked(api, stream=True))
+    ids = re.findall(pattern, got.body)
+    assert len(ids) > 1
+    assert len(set(ids)) == 1
+
+
 @pytest.mark.parametrize("api", CLIENTS)
 def test_a_stream_is_not_to_be_buffered_and_comes_as_it_arrives(api: str) -> None:
     path, body = asked(api, stream=True)

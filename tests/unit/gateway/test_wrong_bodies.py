@@ -10,9 +10,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.unit.gateway.gateway_calls import Scripted, asked, gateway, request
+from tests.unit.gateway.gateway_calls import Scripted, asked, gateway, request, run
 
-from toolwire import Client, ContentDelta, Finish, FinishReason
+from toolwire import Client, ContentDelta, Finish, FinishReason, ParsedResponse
 from toolwire.client.exchange import HttpAnswer, HttpRequest
 from toolwire.gateway.upstreams import ApiUpstream
 from toolwire.testing import ScriptedTransport
@@ -126,6 +126,43 @@ def test_no_wrong_value_makes_the_gateway_fail(api: str, behind: str) -> None:
         return found
 
     assert asyncio.run(run()) == []
+
+
+UNKNOWN_PART: dict[str, Any] = {"type": "x_new_part", "value": 1}
+UNKNOWN_TOOL: dict[str, Any] = {"type": "x_new_tool_20300101", "name": "x"}
+
+
+def unknown(api: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a body with members and kinds of an API that is newer than the gateway, in one place each."""
+    is_gemini = api == "gemini"
+    conversation, content = {"gemini": ("contents", "parts"), "responses": ("input", "content")}.get(
+        api, ("messages", "content")
+    )
+    if api == "responses":
+        message = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]}
+        body = {**body, "input": [message]}
+        yield {**body, "input": [message, {"type": "x_new_item", "id": "1"}]}
+    yield {**body, "x_new_member": {"a": 1}}
+    yield {**body, "tools": [*body["tools"], {"xNewTool": {}} if is_gemini else UNKNOWN_TOOL]}
+    (message,) = body[conversation]
+    yield {**body, conversation: [{**message, "x_new_member": 1}]}
+    if api != "ollama":  # content is text alone
+        parts = message[content]
+        parts = [{"type": "text", "text": parts}] if isinstance(parts, str) else parts
+        part = {"xNewPart": {}} if is_gemini else UNKNOWN_PART
+        yield {**body, conversation: [{**message, content: [*parts, part]}]}
+
+
+@pytest.mark.parametrize("behind", ["openai_chat", "openai_responses", "anthropic_messages", "gemini", "ollama"])
+@pytest.mark.parametrize("api", TURNS)
+def test_unknown_members_and_kinds_do_not_make_a_request_fail(api: str, behind: str) -> None:
+    path, body = asked(api)
+    for newer in unknown(api, body):
+        transport = ScriptedTransport(behind, [ParsedResponse("fine")])
+        client = Client(behind, "m", base_url="https://backend.example", transport=transport)
+        got = run(gateway(ApiUpstream(client, model="m")), path, newer)
+        assert got.status == 200, newer
+        assert b"fine" in got.body
 
 
 @pytest.mark.parametrize(
