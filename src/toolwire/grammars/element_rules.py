@@ -18,7 +18,7 @@ from toolwire.grammars.algebra import (
     sequence,
 )
 from toolwire.grammars.prose import prose
-from toolwire.grammars.value_rules import MAX_BOUND, NAME_CHARACTERS, NAME_START, ValueRules, other_name
+from toolwire.grammars.value_rules import ELEMENT_CHARACTERS, KEY_CHARACTERS, NAME_START, ValueRules, other_name
 from toolwire.grammars.value_types import (
     Alternatives,
     Constants,
@@ -28,8 +28,10 @@ from toolwire.grammars.value_types import (
     NumberValue,
     StringValue,
     Values,
+    fixed_members,
 )
 from toolwire.text.json_text import json_text
+from toolwire.wire.element_values import trim_line
 from toolwire.wire.syntax import Elements
 from toolwire.wire.xml_scanners import ELEMENT_NAME, escape_text, quote_attribute
 
@@ -78,13 +80,14 @@ class ElementRules:
     def _other_element(self, names: list[str], values: Values) -> Expression:
         """Return an element that has none of these names."""
         node = self._node
-        name = other_name(names, NAME_CHARACTERS, NAME_START)
         if node.tag:
+            name = other_name(names, KEY_CHARACTERS)
             head = Lexeme(sequence(literal(f'<{node.tag} name="'), name, literal('">')))
             return sequence(self._space, head, self._body(values, f"</{node.tag}>"))
+        name = other_name(names, ELEMENT_CHARACTERS, NAME_START)
         self._values.widen("", "the closing tags of members without a name in the schema may have any name")
         head = Lexeme(sequence(literal(f"{node.token}<"), name, literal(">")))
-        close = Lexeme(sequence(NAME_START, repeat(NAME_CHARACTERS), literal(">")))
+        close = Lexeme(sequence(NAME_START, repeat(ELEMENT_CHARACTERS), literal(">")))
         return sequence(self._space, head, self._body(values, f"{node.token}</"), close)
 
     def _body(self, values: Values, close: str) -> Expression:
@@ -99,12 +102,13 @@ class ElementRules:
             case Constants(constants):
                 return choice(self._constant(constant, close) for constant in constants)
             case StringValue():
-                self._values.unbounded(values)
+                self._values.widen_text(values)
                 return self._text(close)
             case NumberValue():
                 return sequence(self._values.value(values), literal(close))
             case Items():
-                return sequence(self._items(values), self._space, literal(close))
+                items = self._values.row(values, lambda inner: self._element("item", inner))
+                return sequence(items, self._space, literal(close))
             case Members():
                 return sequence(self._members(values), self._space, literal(close))
 
@@ -119,26 +123,20 @@ class ElementRules:
     def _constant(self, constant: Any, close: str) -> Expression:
         match constant:
             case str():
-                raw = self._node.token or self._node.literal
-                forms = [constant] if raw else [escape_text(constant), f"<![CDATA[{constant}]]>"]
-                return choice(literal(form + close) for form in dict.fromkeys(forms))
+                return choice(literal(form + close) for form in self._spellings(constant))
             case list():
                 items = tuple(Constants((item,)) for item in constant)
                 return self._body(Items(items, None, len(items), len(items)), close)
             case dict():
-                return self._body(
-                    Members(tuple((name, Constants((item,)), True) for name, item in constant.items())), close
-                )
+                return self._body(fixed_members(constant), close)
             case _:
                 return literal(json_text(constant) + close)
 
-    def _items(self, values: Items) -> Expression:
-        first = [self._element("item", inner) for inner in values.first]
-        additional = self._element("item", values.additional) if values.additional is not None else NOTHING
-        least = min(max(0, values.least - len(first)), MAX_BOUND)
-        most = None if values.most is None or values.most > MAX_BOUND else values.most - len(first)
-        written = repeat(additional, least, most)
-        for at in range(len(first) - 1, -1, -1):
-            written = sequence(first[at], written)
-            written = written if at < values.least else optional(written)
-        return written
+    def _spellings(self, text: str) -> list[str]:
+        """Return the ways to write a text that is constant."""
+        node, escaped = self._node, escape_text(text)
+        if node.token or node.literal:
+            return [text]
+        sections = [f"<![CDATA[{text}]]>"] if "]]>" not in text else []
+        # Beside a section, blanks belong to the text; alone they do not.
+        return [f"<![CDATA[]]>{escaped}" if node.trimmed and trim_line(text) != text else escaped, *sections]

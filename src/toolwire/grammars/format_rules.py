@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from toolwire.errors import DefinitionError
+from toolwire.errors import DefinitionError, RenderError
 from toolwire.grammars.algebra import (
     EMPTY,
     SPACE,
@@ -31,8 +33,8 @@ from toolwire.grammars.schema_values import NO_VALUE, ValueReader
 from toolwire.grammars.value_rules import (
     JSON,
     JSON_IN_TEXT,
+    KEY_CHARACTERS,
     NAME_CHARACTERS,
-    NAME_START,
     PYTHON,
     Rules,
     ValueDialect,
@@ -42,16 +44,20 @@ from toolwire.grammars.value_rules import (
     other_name,
 )
 from toolwire.grammars.value_types import (
+    IMPOSSIBLE,
     Constants,
     Members,
     StringValue,
     Values,
+    fixed_members,
     flat_values,
     joined,
     values_by_type,
 )
+from toolwire.messages import ToolCall
 from toolwire.text.json_text import json_text
 from toolwire.tools import ToolDefinition
+from toolwire.wire.renderer import render_calls
 from toolwire.wire.syntax import (
     AnyOrder,
     Args,
@@ -86,6 +92,11 @@ _COUNT = Lexeme(repeat(char_range("0", "9"), 1, 3))
 """The number of a call in its message."""
 _IDENT = Lexeme(repeat(union(NAME_CHARACTERS, chars("-")), 1, 40))
 """An id of a call."""
+_PLAIN_NAME = re.compile("[A-Za-z_][A-Za-z0-9_-]*")
+"""Names that every format can write."""
+_UNWRITABLE = "the name {!r} cannot be written in this format"
+_BARE_START = chars_except(f"<{{[\"'`{SPACE}\t\r")
+"""The first character of an argument that is written as it is in place of JSON."""
 _JSON_ESCAPES = {'"': '\\"', "\\": "\\\\"}
 _XML_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
@@ -112,6 +123,7 @@ class FormatRules:
         wire: the format.
         tools: the tools that may be called.
         parallel: a message may contain several calls.
+        widened_values: what the values of the arguments offer beyond the schemas, in words, however they are written.
     """
 
     def __init__(
@@ -132,7 +144,8 @@ class FormatRules:
         self.wire = wire
         self.parallel = parallel
         self._choice = choice if whole_names else factored
-        self.tools = [self._read(tool, at) for at, tool in enumerate(tools)]
+        self.tools = [self._read(tool, at) for at, tool in enumerate(tools) if self._has_name(tool)]
+        self.widened_values = tuple(self.rules.widened)
         self._markup = _markers(wire.blocks[0] if wire.blocks else ())
 
     def _read(self, tool: ToolDefinition, at: int) -> GrammarTool:
@@ -143,10 +156,31 @@ class FormatRules:
             raise DefinitionError(NO_VALUE, tool=tool.name, pointer=error.pointer) from None
         for pointer in reader.widened:
             self.rules.widened[f"{tool.name}: {pointer or '/'} has no effect"] = None
-        members = [inner for inner in flat_values(values, reader.named) if isinstance(inner, Members)]
+        members: list[Members] = []
+        for inner in flat_values(values, reader.named):
+            match inner:
+                case Members():
+                    members.append(inner)
+                case Constants(constants):
+                    members += map(fixed_members, constants)
         if len(members) > 1:  # alternatives of the whole: their members are offered together, and none is required
             self.rules.widened[f"{tool.name}: the alternatives of the arguments are not told apart"] = None
-        return GrammarTool(tool, joined(members), reader)
+        arguments = joined(members)
+        properties: list[tuple[str, Values, bool]] = []
+        for name, inner, needed in arguments.properties:
+            if _can_write(self.wire, tool.name, name):
+                properties.append((name, inner, needed))
+            else:
+                self.rules.widened[f"{tool.name}: {arguments.pointer or '/'}: {_UNWRITABLE.format(name)}"] = None
+                properties += [(name, IMPOSSIBLE, True)] if needed else []
+        return GrammarTool(tool, replace(arguments, properties=tuple(properties)), reader)
+
+    def _has_name(self, tool: ToolDefinition) -> bool:
+        """Return whether the format can write a tool's name, and record it if not."""
+        if writable := _can_write(self.wire, tool.name):
+            return writable
+        self.rules.widened[f"{tool.name}: no call of it can be written in this format"] = None
+        return False
 
     def calls(self) -> Expression:
         """Return the expression of a message of calls and nothing else, in the form that is written."""
@@ -255,12 +289,19 @@ class FormatRules:
         if node.element:
             return sequence(self._escaped(written, _XML_ESCAPES, "xml"), literal(f"</{node.element}>"))
         key = tool.definition.shape.lone_property if node.until else ""
-        lone = next((values for name, values, _ in tool.arguments.properties if name == key), None)
-        if lone is None or not any(isinstance(kind, StringValue) for kind in flat_values(lone, tool.reader.named)):
-            return written
-        # White space at the end belongs to the closing marker; a lexer could not give it back.
-        first = chars_except(f"<{{[\"'`{SPACE}\t\r")
-        return choice([written, Lexeme(sequence(first, repeat(chars_except("<"))))])
+        options: list[Expression] = [written]
+        for lone in (values for name, values, _ in tool.arguments.properties if name == key):
+            for kind in flat_values(lone, tool.reader.named):
+                if isinstance(kind, StringValue):
+                    self._values(tool, JSON).widen_text(kind)
+                    # White space at the end belongs to the closing marker; a lexer could not give it back.
+                    options.append(Lexeme(sequence(_BARE_START, repeat(chars_except("<")))))
+                elif isinstance(kind, Constants):
+                    texts = (value for value in kind.values if isinstance(value, str) and value == value.strip())
+                    options += [
+                        literal(text) for text in texts if text and text[0] not in "<{[\"'`" and "<" not in text
+                    ]
+        return choice(options)
 
     def _escaped(self, part: Expression, escapes: dict[str, str], suffix: str) -> Expression:
         """Return an expression with its characters escaped, and with it the rules that it refers to."""
@@ -310,11 +351,7 @@ class FormatRules:
         return _json_object([(node.inside[0], call)]) if node.nested and node.inside else call
 
     def _python_calls(self, node: PyCalls) -> Expression:
-        for tool in self.tools:
-            if not _is_dotted(tool.name):
-                self.rules.widened[f"{tool.name}: no call of it can be written in this format"] = None
-        named = [tool for tool in self.tools if _is_dotted(tool.name)]
-        call = self.rules.share(self._choice(sequence(literal(tool.name), self._keywords(tool)) for tool in named))
+        call = self.rules.share(self._choice(sequence(literal(tool.name), self._keywords(tool)) for tool in self.tools))
         between = sequence(Fixed(","), PYTHON.space) if node.open else Lexeme(Fixed("\n"))
         several = repeat(sequence(between, call)) if self.parallel else EMPTY
         return sequence(literal(node.open), call, several, literal(node.close))
@@ -337,7 +374,7 @@ class FormatRules:
             yield written if needed else optional(written)
         if (additional := tool.arguments.additional) is not None:
             names = [name for name, _, _ in tool.arguments.properties]
-            free_name = Lexeme(other_name(names, NAME_CHARACTERS, NAME_START))
+            free_name = Lexeme(other_name(names, KEY_CHARACTERS, KEY_CHARACTERS))
             quoted = sequence(literal('"'), free_name, literal('"'))
             yield repeat(self._parameter(node, tool, free_name, quoted, additional))
 
@@ -377,7 +414,7 @@ class FormatRules:
         kinds = list(flat_values(values, tool.reader.named))
         texts = [kind for kind in kinds if isinstance(kind, StringValue)]
         for string in texts:
-            rules.unbounded(string)
+            rules.widen_text(string)
         if texts:
             # Text that looks like another type is that type where the schema admits it; all of it is text here.
             text = prose((node.close,), tuple(mark for mark in banned if mark != node.close)).until
@@ -387,8 +424,11 @@ class FormatRules:
         for kind in kinds:
             if isinstance(kind, Constants):
                 # The closing marker is part of the literal: a lexer would take a longer constant that begins alike.
-                written = (value if isinstance(value, str) else json_text(value) for value in kind.values)
-                options += [literal(f"{edge}{text}{edge}{node.close}") for text in written if node.close not in text]
+                for constant in kind.values:
+                    written = constant if isinstance(constant, str) else json_text(constant)
+                    if node.cdata and "<" in written and "]]>" not in written:
+                        written = f"<![CDATA[{written}]]>"
+                    options.append(literal(f"{edge}{written}{edge}{node.close}"))
             else:
                 options.append(sequence(literal(edge), rules.value(kind), free_space(edge), literal(node.close)))
         return choice(options)
@@ -399,8 +439,19 @@ def _space(written: str) -> Expression:
     return Lexeme(repeat(chars(SPACE), 1, 4)) if written else EMPTY
 
 
-def _is_dotted(name: str) -> bool:
-    return all(part.isidentifier() for part in name.split("."))
+@lru_cache(4000)
+def _can_write(wire: WireFormat, tool: str, key: str = "") -> bool:
+    """Return whether a format has a way to write the name of a tool, or of a parameter of it."""
+    if _PLAIN_NAME.fullmatch(key or tool):
+        return True
+    # The renderer reads everything that it writes, so it knows which names are read as themselves.
+    parameters = {"type": "object", "properties": {key: {"type": "string"}} if key else {}}
+    definition = ToolDefinition(tool, parameters=parameters)
+    try:
+        render_calls(wire, [ToolCall(tool, {key: "x"} if key else {})], {tool: definition})
+    except RenderError:
+        return False
+    return True
 
 
 def _json_object(members: Iterable[tuple[str, Expression]], after: Expression = EMPTY) -> Expression:

@@ -97,7 +97,7 @@ def grammar(
                 raise DefinitionError(
                     "a JSON Schema has no place for text: it needs the tool choice required, or the name of a tool"
                 )
-            text = write_schema(reading)
+            return Grammar(write_schema(reading), syntax, reading.widened_values, special_tokens(wire))
         case _:
             assert_never(syntax)
     engine_excludes = syntax == "structural_tag" and excludes_markers(message) and not text_after

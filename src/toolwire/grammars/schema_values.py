@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolwire.errors import DefinitionError
+from toolwire.grammars.conditional_members import conditional_members, mentions_others
 from toolwire.grammars.value_types import (
     ANY,
     ANY_VALUES,
@@ -26,6 +27,7 @@ from toolwire.grammars.value_types import (
     NumberValue,
     StringValue,
     Values,
+    alternatives,
 )
 from toolwire.schema.kinds import TYPE_NAMES
 from toolwire.schema.pointer import json_pointer, resolve
@@ -129,6 +131,7 @@ class ValueReader:
         self._level = 0
         self._counter = itertools.count()
         self._dead_ends: dict[str, None] = {}
+        self._ignored: set[tuple[int, str]] = set()
         self.named: dict[str, Values] = {}
         self.widened: dict[str, None] = {}
         self.impossible: frozenset[str] = frozenset()
@@ -191,6 +194,7 @@ class ValueReader:
                     waiting.append(_Part(target, reference.removeprefix("#"), within=part.within))
                 else:
                     self._leave_out(part, "$ref")
+                    self._ignored.add((id(part.schema), "$ref"))
             if isinstance(every := part.get("allOf"), list):
                 waiting += [part.also(schema, "allOf", at) for at, schema in enumerate(every)][::-1]
             # What they lead to is in the list by now; followed again, an alternative that is done would come back.
@@ -222,11 +226,12 @@ class ValueReader:
                     return self._values(rest, combinations, chosen)
                 if combinations * len(options) > MAX_COMBINATIONS:
                     self._leave_out(part, keyword)
+                    self._ignored.add(choice)
                     return self._values(rest, combinations, chosen)
                 if keyword == "oneOf" and len(options) > 1:
                     self._leave_out(part, keyword)
                 choices = frozenset((choice,))
-                return _alternatives(
+                return alternatives(
                     self._values(
                         [*rest, part.also(option, keyword, index, choice=choices)],
                         combinations * len(options),
@@ -247,6 +252,9 @@ class ValueReader:
             everywhere = all(any(equal_json(value, other) for other in listed) for listed in lists[1:])
             if everywhere and self._admits(rest, value):
                 constants[json_text(value)] = value
+        for part in parts:
+            if part.get("pattern") and any(isinstance(value, str) for value in constants.values()):
+                self._leave_out(part, "pattern")
         return Constants(tuple(constants.values())) if constants else self._dead_end(parts)
 
     def _admits(self, values: Values, value: Any, levels: int = MAX_LEVELS) -> bool:
@@ -307,7 +315,7 @@ class ValueReader:
             self._level -= 1
         if constants:
             options.append(Constants(tuple(constants)))
-        return _alternatives(options) if options else self._dead_end(parts)
+        return alternatives(options) if options else self._dead_end(parts)
 
     def _text(self, parts: list[_Part], _: str) -> Values:
         least = max(_numbers(parts, "minLength"), default=0)
@@ -362,7 +370,9 @@ class ValueReader:
             additional = self._values([rest for _, rest in rows])
         if additional in (None, IMPOSSIBLE):
             additional, most = None, len(first)
-        return Items(tuple(first), additional, least, most) if most is None or least <= most else self._dead_end(parts)
+        if most is not None and least > most:
+            return self._dead_end(parts)
+        return Items(tuple(first), additional, least, most, parts[0].pointer)
 
     def _members(self, parts: list[_Part], _: str) -> Values:
         declared = [part.get("properties") if isinstance(part.get("properties"), Mapping) else {} for part in parts]
@@ -378,8 +388,15 @@ class ValueReader:
         mentioned = [
             part for part in parts if part.get("additionalProperties") is not None or part.get("patternProperties")
         ]
+        # An author who names properties rarely means that a model may invent more.
+        closed = self._closed and any(isinstance(part.get("properties"), Mapping) for part in parts)
+        schemas = [part.schema for part in parts if isinstance(part.schema, Mapping)]
+        closed = closed and not additional and not any(mentions_others(schema, self._ignored) for schema in schemas)
+        further = [
+            name for schema in schemas for name in conditional_members(schema, self._root, self._ignored) if closed
+        ]
         properties: list[tuple[str, Values, bool]] = []
-        for name in dict.fromkeys([*(name for names in declared for name in names), *needed]):
+        for name in dict.fromkeys([*(name for names in declared for name in names), *needed, *further]):
             inner = [
                 part.inner(names[name], "properties", name)
                 for part, names in zip(parts, declared, strict=True)
@@ -395,9 +412,7 @@ class ValueReader:
                 return self._dead_end(parts)
             properties.append((name, values, name in needed))
         rest_values: Values | None = None
-        # An author who names properties rarely means that a model may invent more.
-        named = any(isinstance(part.get("properties"), Mapping) for part in parts)
-        if additional or not (self._closed and named):
+        if not closed:
             rest_values = self._values(additional or [_Part(True, parts[0].pointer)])
         if rest_values in (None, IMPOSSIBLE):
             rest_values = None
@@ -408,13 +423,6 @@ class ValueReader:
             for name in long_names:
                 self.widened[parts[0].pointer + json_pointer(["properties", name])] = None
         return Members(tuple(properties), rest_values, parts[0].pointer)
-
-
-def _alternatives(options: Iterable[Values]) -> Values:
-    flat: list[Values] = []
-    for option in options:
-        flat += option.options if isinstance(option, Alternatives) else [option]
-    return flat[0] if len(flat) == 1 else Alternatives(tuple(flat))
 
 
 def _is_possible(values: Values, possible: set[str]) -> bool:

@@ -45,8 +45,7 @@ from toolwire.wire.definition_text import token_key, tokens
 MAX_BOUND = 200
 """Largest number of repetitions that a grammar counts; more are any number, because engines unroll them."""
 _HEX = union(char_range("0", "9"), char_range("a", "f"), char_range("A", "F"))
-_CONTROL = Chars(((0, 0x1F), (0x7F, 0x7F)))
-_PLAIN = chars_except(union(_CONTROL, chars('"\\')))
+_PLAIN = chars_except(union(Chars(((0, 0x1F),)), chars('"\\')))
 """Characters that are written as they are in a string."""
 _UNICODE = sequence(
     literal("u"),
@@ -67,6 +66,24 @@ NAME_START = union(char_range("a", "z"), char_range("A", "Z"), chars("_"))
 """The first character of a name that may be written without quotes."""
 NAME_CHARACTERS = union(NAME_START, char_range("0", "9"))
 """The characters of a name that may be written without quotes."""
+_LETTERS = Chars(
+    (
+        *((0xC0, 0xD6), (0xD8, 0xF6), (0xF8, 0x24F), (0x391, 0x3A1), (0x3A3, 0x3CE), (0x400, 0x481), (0x48A, 0x52F)),
+        *((0x3041, 0x3096), (0x30A1, 0x30FA), (0x4E00, 0x9FFC), (0xAC00, 0xD7A3)),
+    )
+)
+"""Latin, Greek, Cyrillic, Chinese, Japanese and Korean letters, which every reader takes for parts of a word."""
+_WORD_START = union(NAME_START, _LETTERS)
+_WORD_CHARACTERS = union(NAME_CHARACTERS, _LETTERS, chars("-."))
+ELEMENT_CHARACTERS = union(_WORD_CHARACTERS, chars(":"))
+"""The characters of the name of an element behind the first one."""
+KEY_CHARACTERS = chars_except(
+    union(
+        chars("<>{}()[]\"'=,;|｜&`\\\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000"),
+        Chars(((0, 0x20), (0x7F, 0x7F), (0x2000, 0x200A))),
+    )
+)
+"""The characters of a name between markers: all but blanks, quotes and brackets."""
 
 
 @dataclass(slots=True)
@@ -233,12 +250,11 @@ class ValueRules:
     def text(self, values: StringValue) -> Expression:
         """Return the expression of strings, with what is around them."""
         dialect = self.dialect
-        if values.pattern:
-            self.widen(f"{values.pointer}/pattern", "a pattern has no effect")
         # Text between tokens has no escapes, so all that it cannot contain is the token.
         if dialect.token:
-            self.unbounded(values)
+            self.widen_text(values)
             return sequence(Fixed(dialect.token), prose((dialect.token,)).until)
+        self.widen_text(values, "pattern")
         least, most = values.least, values.most
         if least > MAX_BOUND or (most or 0) > MAX_BOUND:
             self.widen(values.pointer, f"lengths above {MAX_BOUND} have no effect")
@@ -249,34 +265,55 @@ class ValueRules:
             name, lambda: Lexeme(sequence(Fixed('"'), repeat(dialect.characters, least, most), Fixed('"')))
         )
 
-    def unbounded(self, values: StringValue) -> None:
-        """Record that the bounds of a string's length have no effect."""
-        for keyword, bound in (("minLength", values.least), ("maxLength", values.most)):
-            if bound:
-                self.widen(f"{values.pointer}/{keyword}", "the length of text without quotes has no effect")
+    def widen_text(self, values: StringValue, *keywords: str) -> None:
+        """Record which of these keywords of a string, or of all that it has, have no effect."""
+        present = {
+            "pattern": (bool(values.pattern), "a pattern has no effect"),
+            "minLength": (values.least > 0, "the length of text without quotes has no effect"),
+            "maxLength": (values.most is not None, "the length of text without quotes has no effect"),
+        }
+        for keyword in keywords or present:
+            is_present, reason = present[keyword]
+            if is_present:
+                self.widen(f"{values.pointer}/{keyword}", reason)
 
     def items(self, values: Items) -> Expression:
         """Return the expression of lists."""
-        dialect = self.dialect
-        separator = sequence(Fixed(","), dialect.space)
-        rest: Expression = EMPTY
-        additional = self.value(values.additional) if values.additional is not None else NOTHING
-        least = min(max(0, values.least - len(values.first)), MAX_BOUND)
-        most = None if values.most is None else values.most - len(values.first)
-        most = None if most is not None and most > MAX_BOUND else most
-        if not values.first:
-            if additional != NOTHING and most != 0:
-                more = repeat(sequence(separator, additional), max(least - 1, 0), None if most is None else most - 1)
-                rest = sequence(additional, more, dialect.space)
-                rest = rest if least else optional(rest)
-        else:
-            rest = repeat(sequence(separator, additional), least, most)
-            for at in range(len(values.first) - 1, -1, -1):
-                item = self.value(values.first[at])
-                rest = sequence(separator if at else EMPTY, item, rest)
-                rest = rest if at < values.least else optional(rest)
-            rest = sequence(rest, dialect.space)
-        return sequence(Fixed("["), dialect.space, rest, Fixed("]"))
+        space = self.dialect.space
+        row = self.row(values, self.value, sequence(Fixed(","), space), space)
+        return sequence(Fixed("["), space, row, Fixed("]"))
+
+    def row(
+        self,
+        values: Items,
+        item: Callable[[Values], Expression],
+        separator: Expression = EMPTY,
+        end: Expression = EMPTY,
+    ) -> Expression:
+        """Return the items of a list.
+
+        Args:
+            values: the list.
+            item: writes an item.
+            separator: what is between two items.
+            end: what is behind the last one.
+        """
+        least, most = values.least, values.most
+        if least > MAX_BOUND or (most or 0) > MAX_BOUND:
+            self.widen(values.pointer, f"numbers of items above {MAX_BOUND} have no effect")
+            least, most = min(least, MAX_BOUND), None
+        more = NOTHING if values.additional is None else item(values.additional)
+        first = [*map(item, values.first)] or [more] * (most != 0)
+        rest = repeat(
+            sequence(separator, more),
+            max(0, least - len(first)),
+            None if most is None else max(0, most - len(first)),
+        )
+        rest = sequence(rest, end) if first else rest
+        for at in range(len(first) - 1, -1, -1):
+            rest = sequence(separator if at else EMPTY, first[at], rest)
+            rest = rest if at < least else optional(rest)
+        return rest
 
     def members(
         self, values: Members, before: Expression, after: Expression, key: Callable[[str], str] | None = None
@@ -294,11 +331,7 @@ class ValueRules:
         write = key or self.dialect.key
         pairs: list[tuple[Expression, bool]] = []
         for name, inner, needed in values.properties:
-            if key is not None and not name.isidentifier():
-                self.widen(values.pointer, f"the name {name!r} cannot be written in this format")
-                pairs.append((NOTHING, needed))
-            else:
-                pairs.append((sequence(Fixed(write(name)), EMPTY if key else space, self.value(inner)), needed))
+            pairs.append((sequence(Fixed(write(name)), EMPTY if key else space, self.value(inner)), needed))
         pairs = [(pair, needed) for pair, needed in pairs if needed or pair != NOTHING]
         other = self._other_member([name for name, _, _ in values.properties], values.additional, key)
         more = repeat(sequence(comma, other))
@@ -326,8 +359,12 @@ class ValueRules:
         if additional is None:
             return NOTHING
         dialect = self.dialect
-        if dialect.token or key:
-            head = sequence(other_name(names, NAME_CHARACTERS, NAME_START), Fixed("=" if key else ":"))
+        if key:
+            head = sequence(other_name(names, _WORD_CHARACTERS, _WORD_START), Fixed("="))
+        elif token := dialect.token:
+            bare = other_name(names, union(NAME_CHARACTERS, chars("-.")), NAME_START)
+            quoted = sequence(Fixed(token), other_name(names, chars_except(token[0])), Fixed(token))
+            head = sequence(choice([bare, quoted]), Fixed(":"))
         else:
             head = sequence(Fixed('"'), other_name(names, dialect.characters), Fixed('":'))
         return sequence(Lexeme(head), EMPTY if key else dialect.space, self.value(additional))

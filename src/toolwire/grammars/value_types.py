@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,12 +59,14 @@ class Items:
         first: the values of the first items.
         additional: the values of items behind these; None if there are none.
         least, most: number of items; None for no maximum.
+        pointer: place in the schema.
     """
 
     first: tuple[Values, ...] = ()
     additional: Values | None = None
     least: int = 0
     most: int | None = None
+    pointer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +143,26 @@ def joined(members: list[Members]) -> Members:
     """Return one object that offers the members of all."""
     if len(members) == 1:
         return members[0]
-    by_name: dict[str, list[Values]] = {}
-    for each in members:
-        for name, values, _ in each.properties:
-            by_name.setdefault(name, []).append(values)
+    named = [{name: values for name, values, _ in each.properties} for each in members]
     required = set.intersection(*({name for name, _, needed in each.properties if needed} for each in members))
     additional = tuple(each.additional for each in members if each.additional is not None)
-    properties = tuple(
-        (name, Alternatives(tuple(dict.fromkeys(inner))), name in required) for name, inner in by_name.items()
-    )
-    return Members(properties, Alternatives(additional) if additional else None, members[0].pointer)
+    properties: list[tuple[str, Values, bool]] = []
+    for name in dict.fromkeys(name for values in named for name in values):
+        # An object that does not name a member admits it as an additional one.
+        inner = [values.get(name, each.additional) for values, each in zip(named, members, strict=True)]
+        options = [values for values in inner if values is not None]
+        properties.append((name, alternatives(options), name in required))
+    return Members(tuple(properties), alternatives(additional) if additional else None, members[0].pointer)
+
+
+def alternatives(options: Iterable[Values]) -> Values:
+    """Return the values of any of several kinds."""
+    flat: list[Values] = []
+    for option in options:
+        flat += option.options if isinstance(option, Alternatives) else [option]
+    return flat[0] if len(flat) == 1 else Alternatives(tuple(flat))
+
+
+def fixed_members(value: Mapping[str, Any]) -> Members:
+    """Return an object that is a constant, with its members."""
+    return Members(tuple((name, Constants((item,)), True) for name, item in value.items()))

@@ -200,6 +200,24 @@ def test_a_format_that_lacks_what_is_needed_has_no_grammar() -> None:
 
 
 def test_a_tool_whose_name_a_format_cannot_write_is_named() -> None:
-    written = grammar([PING, ToolDefinition("get-weather")], format="pythonic", tool_choice="required")
-    assert written.widened == ("get-weather: no call of it can be written in this format",)
-    assert grammar([PING], format="pythonic").widened == ()
+    written = grammar([PING, ToolDefinition("get/weather")], format="tool_tags", tool_choice="required")
+    assert written.widened == ("get/weather: no call of it can be written in this format",)
+    assert grammar([PING], format="tool_tags").widened == ()
+
+
+def test_a_name_with_a_hyphen_is_written_in_calls_of_python() -> None:
+    tool = ToolDefinition("get-weather", parameters={"type": "object", "properties": {"x-id": {"type": "integer"}}})
+    written = grammar([tool], format="pythonic", tool_choice="required", syntax="gbnf")
+    assert '"get-weather("' in written.text
+    assert '"x-id="' in written.text
+    assert not written.widened
+
+
+def test_a_json_schema_has_effects_that_other_grammars_lack() -> None:
+    schema = {"type": "string", "pattern": "^x$", "maxLength": 500}
+    tool = ToolDefinition("f", parameters={"type": "object", "properties": {"a": schema}})
+    written = grammar([tool], format="bare_json", tool_choice="required", syntax="json_schema")
+    assert '"pattern": "^x$"' in written.text
+    assert '"maxLength": 500' in written.text
+    assert not written.widened
+    assert len(grammar([tool], format="bare_json", tool_choice="required").widened) == 2
