@@ -10,7 +10,7 @@ from toolwire.wire.syntax import JsonCall, Lit, Span, WireFormat
 FORMAT = WireFormat(
     name="apertus",
     title='<|tools_prefix|>[{"NAME": {args}}]<|tools_suffix|>',
-    aliases=("apertus2509",),
+    aliases=("apertus2509", "apertus15"),
     models="Apertus",
     source="https://huggingface.co/swiss-ai/Apertus-8B-Instruct-2509",
     spans=(Span("<|inner_prefix|>", "<|inner_suffix|>"),),

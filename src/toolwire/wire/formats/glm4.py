@@ -32,8 +32,8 @@ def named_call(tag: str) -> Call:
 FORMAT = WireFormat(
     name="glm4",
     title="<tool_call>NAME<arg_key>k</arg_key><arg_value>v</arg_value></tool_call>",
-    aliases=("glm45", "glm47", "glm4_xml", "glm46", "glm", "ling3", "spark25", "iquest_q1", "glm53_flash"),
-    models="GLM-4.5, 4.6, 4.7, 5, Ling 3, Spark 2.5",
+    aliases=("glm45", "glm47", "glm4_xml", "glm46", "glm", "ling3", "spark25", "spark", "iquest_q1", "glm53_flash"),
+    models="GLM-4.5, 4.6, 4.7, 5, Ling 3, Spark 2.5, 3",
     source="https://huggingface.co/zai-org/GLM-4.5",
     ends_reasoning=True,
     blocks=((Lit("<tool_call>"), named_call("tool_call")),),

@@ -21,9 +21,9 @@ FORMAT = WireFormat(
     title="<tool_call><function=NAME><parameter=K>V</parameter></function></tool_call>",
     aliases=(
         *("qwen3_coder_xml", "qwen3_xml", "qwen3coder", "nemotron_nano", "nemotron_v3", "step3p5", "step5", "nanbeige"),
-        *("granite_thinking_parser", "nemotron3nano", "qwen35", "qwen38", "ornith"),
+        *("granite_thinking_parser", "nemotron3nano", "qwen35", "qwen38", "ornith", "berrylm"),
     ),
-    models="Qwen3-Coder, Qwen3.5+, Nemotron 3 Nano, Step-3.5, some Granite thinking models",
+    models="Qwen3-Coder, Qwen3.5+, Nemotron 3 Nano, Step-3.5, BerryLM, some Granite thinking models",
     source="https://huggingface.co/Qwen/Qwen3-Coder-30B-A3B-Instruct",
     ends_reasoning=True,
     blocks=(block("tool_call", Value("</parameter>", newline=True, missing="line", after="\n")),),
