@@ -1,8 +1,8 @@
 """Run vLLM's own tests of parsers against this package, without torch and without a GPU.
 
 The script downloads vLLM's source distribution from the package index, makes a virtual environment beside it, and runs
-the tests of parsers of tool calls and the replays of whole answers. It prints a table. Its exit status is 1 if a test
-fails for a reason that `engine_tests/differences.tsv` does not give.
+the tests of parsers of tool calls and the replays of whole answers. It prints the counts, by reason and by file. Its
+exit status is 1 if a test fails for a reason that `engine_tests/differences.tsv` does not give.
 
     python integrations/vllm/run_engine_tests.py --work /tmp/vllm-tests
 """
@@ -100,13 +100,20 @@ def main() -> int:
         print(f"{run}: {len(rows)} tests, {len(reached)} reach Toolwire")
         print(f"  pass {counts['passed'] + counts['xpassed']} (of these, vLLM's own parser fails {counts['xpassed']})")
         by_reason: Counter[str] = Counter()
+        by_file: dict[str, Counter[str]] = {}
         for outcome, test in reached:
+            kind = "pass"
             if outcome not in ("passed", "xpassed", "xskipped", "skipped"):
-                reason = next((row["reason"] for row in reasons if re.search(row["pattern"], test)), "")
-                by_reason[reason or "NOT EXPLAINED"] += 1
-                unexplained += [] if reason else [test]
+                row = next((row for row in reasons if re.search(row["pattern"], test)), None)
+                kind = row["kind"] if row else "not explained"
+                by_reason[row["reason"] if row else "NOT EXPLAINED"] += 1
+                unexplained += [] if row else [test]
+            by_file.setdefault(Path(test.partition("::")[0]).stem, Counter())[kind] += 1
         for reason, count in by_reason.most_common():
             print(f"  {count:4}  {reason}")
+        print("| file | pass | internals | another rule |\n|---|---|---|---|")
+        for file, kinds in sorted(by_file.items()):
+            print(f"| `{file}` | {kinds['pass']} | {kinds['internals']} | {kinds['rule']} |")
     for test in unexplained:
         print(f"not explained: {test}")
     return 1 if unexplained else 0

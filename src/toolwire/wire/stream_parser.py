@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Any, Literal, TypedDict, Unpack
 
 from toolwire._surface import check_type, wrong_type
-from toolwire.events import ContentDelta, Event, Finish, ReasoningDelta, collect
+from toolwire.events import ArgumentsDelta, ContentDelta, Event, Finish, ReasoningDelta, collect
 from toolwire.messages import FinishReason, ParsedResponse
 from toolwire.text.suggest import check_options
 from toolwire.wire import renderer
@@ -115,8 +115,6 @@ class StreamParser:
         repair, tool_choice, results = rare.get("repair", "safe"), rare.get("tool_choice", "auto"), rare.get("results")
         if not isinstance(id_seed, str):
             raise wrong_type("id_seed", id_seed, "text")
-        if reasoning_started is not False:
-            check_type("reasoning_started", reasoning_started, bool, "True or False")
         if primed is not None:
             check_type("primed", primed, str, "text or None")
         only = rare.get("only")
@@ -196,10 +194,10 @@ class StreamParser:
         if self._echoes is not None:
             events = self._echoes.filter(events, text)
         if events:
-            event = events[0]
-            if type(event) is ContentDelta and len(events) == 1:  # most pieces, which cost little so
-                self._content.append(event)
-            else:
+            kind = type(events[0]) if len(events) == 1 else None  # one event for most pieces, which cost little so
+            if kind is ContentDelta:
+                self._content.append(events[0])
+            elif kind is not ArgumentsDelta:
                 events = self._turns.filter(events)
         return events
 

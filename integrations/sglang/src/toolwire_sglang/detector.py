@@ -74,7 +74,21 @@ class ToolwireDetector(BaseFormatDetector):  # type: ignore[misc]
         """Return what the new text makes certain, with the place of each call in the message."""
         if self._parser is None:
             self._parser = toolwire.StreamParser(**self._options(tools))
-        return self._result(self._spacing.filter(self._parser.feed(new_text)), tools)
+        events = self._parser.feed(new_text)
+        if not events:
+            return StreamingParseResult()
+        # Most pieces are inside arguments, which no filter changes: a model writes thousands of them in a call.
+        if len(events) == 1 and type(event := events[0]) is ArgumentsDelta:
+            return StreamingParseResult(calls=self._continued(event.index, event.text))
+        return self._result(self._spacing.filter(events), tools)
+
+    def _continued(self, index: int, text: str) -> list[ToolCallItem]:
+        """Return more arguments of a call, unless it is not passed on."""
+        place = self._places.get(index)
+        if place is None:
+            return []
+        self._argument_texts[place].append(text)
+        return [ToolCallItem(tool_index=place, parameters=text)]
 
     def finish(self, tools: Sequence[Any]) -> StreamingParseResult:
         """Return the rest of the message at its end."""
@@ -96,13 +110,12 @@ class ToolwireDetector(BaseFormatDetector):  # type: ignore[misc]
                     self.prev_tool_call_arr.append({"name": name, "arguments": {}})
                     self._argument_texts.append([])
                     items.append(ToolCallItem(tool_index=place, name=name, parameters=""))
-                case ArgumentsDelta(index, text) if index in self._places:
-                    place = self._places[index]
-                    self._argument_texts[place].append(text)
-                    if items and items[-1].tool_index == place and items[-1].name is None:
+                case ArgumentsDelta(index, text):
+                    more = self._continued(index, text)
+                    if more and items and items[-1].tool_index == more[0].tool_index and items[-1].name is None:
                         items[-1].parameters += text
                     else:
-                        items.append(ToolCallItem(tool_index=place, parameters=text))
+                        items += more
                 case CallEnd(index, call) if index in self._places:
                     self.prev_tool_call_arr[self._places[index]]["arguments"] = call.arguments
                 case _:

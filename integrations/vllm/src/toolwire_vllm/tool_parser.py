@@ -113,7 +113,13 @@ class ToolwireToolParser(ToolParser):
             self._begin(request)
         assert self._parser is not None
         events = self._parser.feed(delta_text)
-        return self._delta(self._spacing.filter(events)) if events else None
+        if not events:
+            return None
+        # Most deltas are a piece of arguments, which no filter changes: a model writes thousands of them in a call.
+        if len(events) == 1 and type(event := events[0]) is ArgumentsDelta:
+            self._argument_texts[event.index].append(event.text)
+            return DeltaMessage(tool_calls=[{"index": event.index, "function": {"arguments": event.text}}])
+        return self._delta(self._spacing.filter(events))
 
     def finish_streaming(self) -> DeltaMessage | None:
         """Return the rest of the message at its end."""
