@@ -115,6 +115,8 @@ class StreamParser:
         repair, tool_choice, results = rare.get("repair", "safe"), rare.get("tool_choice", "auto"), rare.get("results")
         if not isinstance(id_seed, str):
             raise wrong_type("id_seed", id_seed, "text")
+        if reasoning_started is not False:
+            check_type("reasoning_started", reasoning_started, bool, "True or False")
         if primed is not None:
             check_type("primed", primed, str, "text or None")
         only = rare.get("only")
