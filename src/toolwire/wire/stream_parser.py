@@ -196,10 +196,10 @@ class StreamParser:
         if self._echoes is not None:
             events = self._echoes.filter(events, text)
         if events:
-            kind = type(events[0]) if len(events) == 1 else None  # one event for most pieces, which cost little so
-            if kind is ContentDelta:
-                self._content.append(events[0])
-            elif kind is not ArgumentsDelta:
+            event = events[0]
+            if type(event) is ContentDelta and len(events) == 1:  # most pieces, which cost little so
+                self._content.append(event)
+            elif type(event) is not ArgumentsDelta or len(events) > 1:
                 events = self._turns.filter(events)
         return events
 
