@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from toolwire.text.joined_strings import joins_strings
 from toolwire.text.json_scanner import COLON, FIRST_KEY, KEY, NEXT, VALUE, WORD, JsonScanner, OpenTuple
 
 _SIMPLE = {"n": "\\n", "t": "\\t", "r": "\\r", "b": "\\b", "f": "\\f", "\\": "\\\\", "'": "'", '"': '\\"',
@@ -20,6 +21,8 @@ _ARGUMENT = re.compile(r"\w{1,64}[ \t]{0,4}=(?!=)")
 _MAY_BE_ARGUMENT = re.compile(r"\w{0,64}[ \t]{0,4}=?\Z")
 _OPERATORS = frozenset(("and", "else", "for", "if", "in", "is", "not", "or"))
 """Words that may follow a string in an expression."""
+_NEVER_BEHIND_STRING = frozenset(":?/-&|^@~$`")
+"""Characters that continue no expression behind a string: the operators among them take no text."""
 _LONGEST_NAME = 64
 _PREFIXES = frozenset(("b", "br", "f", "fr", "r", "rb", "rf", "u"))
 _QUOTES = frozenset(("'", '"'))
@@ -148,8 +151,12 @@ class PythonScanner(JsonScanner):
             return True
         if _ARGUMENT.match(text, after):
             return True
-        if not name and text[after] not in ":?":
+        if not name and text[after] not in _NEVER_BEHIND_STRING:
             return True
+        joins = False if self.has_inner_quote else joins_strings(text, after, final)
+        if joins is not False:
+            return joins
+        self.has_inner_quote = True
         if "inner_quote" not in self.repairs:
             self.repairs.append("inner_quote")
         return False

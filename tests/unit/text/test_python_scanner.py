@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from toolwire.text.python_scanner import PythonScanner
+from toolwire.text.python_scanner import KeywordScanner, PythonScanner
 
 READ: list[tuple[str, Any]] = [
     ("'it\\'s'", "it's"),
@@ -96,3 +96,37 @@ def test_pieces_with_escapes_of_json_are_not_passed_on() -> None:
 def test_the_backslash_before_the_last_quote_keeps_a_raw_string_open() -> None:
     scanner = scanned(r"r'C:\new\' ", 1)
     assert not scanner.done
+
+
+def arguments(text: str, size: int) -> KeywordScanner:
+    """Return a scanner that was fed the arguments of a call in pieces of this size."""
+    scanner = KeywordScanner()
+    position, fed = 0, ""
+    for at in range(0, len(text), size):
+        fed += text[at : at + size]
+        position = scanner.scan(fed, position, at + size >= len(text))
+    return scanner
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 1000])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sed -n '360,450p' /testbed/a.py",
+        "grep -rn 'def f' /src | head -5",
+        "ls 'a' -l",
+        "cat 'a' & wait",
+        "find 'a' | grep 'x' || echo 'c' && echo 'd' -n",
+        "git log 'HEAD'^ 'x'~ 'c'@ 'd'$ 'e'` g",
+    ],
+)
+def test_quotes_before_operators_of_a_shell_are_part_of_the_string(command: str, size: int) -> None:
+    scanner = arguments(f"(command='{command}', n=3)", size)
+    assert json.loads("".join(scanner.ready)) == {"command": command, "n": 3}
+    assert scanner.repairs == ["inner_quote"]
+
+
+@pytest.mark.parametrize("size", [1, 2, 1000])
+@pytest.mark.parametrize("operator", ["+", " + ", " % ", " & ", " || ", "||", " == ", "[0]", ".x", " * "])
+def test_an_expression_of_two_strings_is_not_one_string(operator: str, size: int) -> None:
+    assert arguments(f"(command='a'{operator}'xyz', n='c')", size).error
