@@ -106,8 +106,10 @@ def _missing(profile: ModelProfile, backend: Backend) -> str:
     """Return what requests to a backend lack, such as its key; "" for nothing."""
     if not backend.api:
         return ""
-    is_native = isinstance(backend, ApiBackend)
-    client = backend.client if is_native else open_client(profile, backend.api, text_format=None)
+    if isinstance(backend, ApiBackend):
+        client = backend.client
+    else:
+        client = open_client(profile, backend.api, text_format=None)
     try:
         client.open({}, model=profile.model)  # nothing is sent before it is entered
     except ConfigurationError as error:
