@@ -106,10 +106,8 @@ def _missing(profile: ModelProfile, backend: Backend) -> str:
     """Return what requests to a backend lack, such as its key; "" for nothing."""
     if not backend.api:
         return ""
-    if isinstance(backend, ApiBackend):
-        client = backend.client
-    else:
-        client = open_client(profile, backend.api, text_format=None)
+    native = backend if isinstance(backend, ApiBackend) else None
+    client = native.client if native else open_client(profile, backend.api, text_format=None)
     try:
         client.open({}, model=profile.model)  # nothing is sent before it is entered
     except ConfigurationError as error:
