@@ -195,7 +195,7 @@ def _duplicate(stdin: int | None, closing: ExitStack) -> int | None:
         OSError: the file is not open.
     """
     if sys.platform == "win32":
-        return stdin
+        return stdin  # pragma: no mutate: it runs on Windows alone
     import fcntl  # here, because Windows does not have it
 
     try:

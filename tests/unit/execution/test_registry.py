@@ -68,6 +68,8 @@ def test_equal_names_of_two_servers_are_kept_apart() -> None:
     assert registry.lookup("docs.search").run is other
     assert registry.lookup("search", "docs").run is other
     assert registry.lookup("docs.search", "local").run is other
+    assert registry.lookup("docs.search", "docs").run is other
+    assert registry.lookup("docs.search", "no_such_server").run is other
     with pytest.raises(UnknownTool, match=r"Several tools are called 'search'; say which: web.search, docs.search"):
         registry.lookup("search")
     with pytest.raises(DefinitionError, match="server 'docs' has a tool"):
@@ -84,6 +86,8 @@ def test_an_unknown_name_is_answered_with_the_nearest_and_the_list() -> None:
     registry = ToolRegistry([read, other])
     with pytest.raises(UnknownTool, match=r"There is no tool 'raed'; did you mean read\? There are: read, other."):
         registry.lookup("raed")
+    with pytest.raises(UnknownTool, match=r"There is no tool 'zzz'\. There are: read, other\."):
+        registry.lookup("zzz")
     with pytest.raises(UnknownTool, match="There are no tools"):
         ToolRegistry().lookup("x")
     many = ToolRegistry(ToolDefinition(f"t{number}") for number in range(30))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from toolwire import Tier, ToolCall, ToolDefinition
-from toolwire.policy.approval import LEAVES, LIMIT, Approval, left_out, present
+from toolwire.policy.approval import FIELD_LIMIT, LEAVES, LIMIT, Approval, left_out, present
 from toolwire.policy.approval_view import ApprovalView, fold
 from toolwire.text.escape import escape_lookalikes
 
@@ -156,6 +156,13 @@ def test_what_stands_in_a_call_cannot_pass_for_a_line_of_ours() -> None:
     shown = present(approval({fake: {fake: fake}}, preview=fake, reason=fake))
     ours = [line for line in shown.splitlines() if not line.startswith("  ")]
     assert [line.split()[0] for line in ours] == ["tool", "server", "why", "value", "what", "all"]
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_short_line_is_whole_or_says_that_it_is_not(more: int) -> None:
+    reason = "x" * (FIELD_LIMIT + more)
+    shown = "".join(line[8:] for line in present(approval({}, reason=reason), 80).splitlines())
+    assert (reason in shown, "\u2026" in shown) == (True, bool(more))
 
 
 def test_no_part_of_the_view_poses_as_another_text() -> None:

@@ -127,11 +127,12 @@ def test_a_group_of_its_own_is_watched_while_the_program_runs(monkeypatch: pytes
         events.append("left")
 
     monkeypatch.setattr(process_groups, "watch_group", watch)
+    monkeypatch.setattr(process_groups, "prepare_watcher", lambda: events.append("prepared"))
     ended = run("echo $$")
-    assert events == [ended.out.joined().decode().strip(), "left"]
+    assert events == ["prepared", ended.out.joined().decode().strip(), "left"]
     monkeypatch.setenv("TE_SHARED_GROUP", "1")
     run("true")
-    assert len(events) == 2  # the parent ends the shared group
+    assert len(events) == 3  # the parent ends the shared group
 
 
 def test_without_standard_input_there_is_an_empty_one(monkeypatch: pytest.MonkeyPatch) -> None:

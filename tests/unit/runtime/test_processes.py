@@ -46,6 +46,12 @@ def test_at_least_a_byte_of_each_end_is_captured(most: int) -> None:
     assert (kept.parts(), kept.left_out) == ((b"h", b"!"), 4)
 
 
+def test_half_of_the_output_is_captured_from_each_end() -> None:
+    kept = CapturedOutput.of_both_ends(7)
+    kept.add(b"0123456789")
+    assert (kept.parts(), kept.left_out) == ((b"012", b"789"), 4)
+
+
 def test_streams_are_captured_together_or_separately() -> None:
     script = "echo out; echo err >&2; cat; exit 3"
     together = run("sh", "-c", script, stdin=b"in")

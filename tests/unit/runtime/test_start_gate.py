@@ -162,7 +162,14 @@ def test_the_program_is_named_as_it_was(tmp_path: Path) -> None:
     for name, expected in (("echo", "echo"), ("-c", str(tmp_path / "-c")), ("/bin/echo", "/bin/echo")):
         argv, _ = gate([name, "$1", ""], {"PATH": path}, "/", source=None)
         assert argv[0] == "/bin/sh"
+        assert "unset PWD OLDPWD SHLVL; exec" in argv[2]  # variables that shells set
         assert argv[3:] == ("sh", expected, "$1", "")  # the name that the shell gives itself in its errors is "sh"
+
+
+def test_variables_that_shells_set_are_kept_if_they_are_given() -> None:
+    for given, unset in (("PWD", "OLDPWD SHLVL"), ("OLDPWD", "PWD SHLVL"), ("SHLVL", "PWD OLDPWD")):
+        argv, _ = gate(["env"], {"PATH": os.defpath, given: "x"}, "/", source=0)
+        assert argv[2] == f'read -r line || exit 1; unset {unset}; exec "$@"'
 
 
 def test_what_a_shell_cannot_pass_on_has_no_gate() -> None:
