@@ -7,7 +7,6 @@ import inspect
 import logging
 import reprlib
 from collections.abc import Awaitable, Callable, Collection
-from weakref import WeakKeyDictionary
 
 from toolwire._surface import wrong_type
 from toolwire.errors import capture_errors
@@ -39,8 +38,6 @@ class ApprovalRequests:
         self._confirm = async_confirm(confirm)
         self._timeout = timeout
         self._open: dict[tuple[int, int, str], asyncio.Event] = {}  # by event loop, account and approval key
-        # A lock belongs to one event loop.
-        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     async def request(
         self, prepared: PreparedCall, ask: Ask, session: Session, decide: Callable[[], Decision]
@@ -56,7 +53,8 @@ class ApprovalRequests:
         call, definition = prepared.call, prepared.tool.definition
         if self._confirm is None:
             return Issue("confirmation", f"{ask.reason} Nobody is there to approve it, so it did not run.")
-        shown = await self._with_preview(prepared, ask)
+        # Before the first await: questions of one response are asked in the order of its calls.
+        shown = add_preview(prepared, ask)
         if isinstance(shown, Deny):
             return Issue("denied", shown.reason, definition.untrusted)
         key = approval_key(call, definition)
@@ -79,18 +77,6 @@ class ApprovalRequests:
         finally:
             del self._open[place]
             answered.set()
-
-    async def _with_preview(self, prepared: PreparedCall, ask: Ask) -> Ask | Deny:
-        """Return the question with a preview of the call, if the tool has one.
-
-        A preview reads files and compares them, which can take seconds, so it is made in a thread. Questions of one
-        response are asked in the order of its calls all the same: the lock is fair.
-        """
-        turn = self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
-        if prepared.tool.behavior.preview is None and not turn.locked():
-            return ask
-        async with turn:
-            return await asyncio.to_thread(add_preview, prepared, ask)
 
     async def _ask(self, confirm: AsyncConfirm, approval: Approval, key: str, session: Session) -> Issue | None:
         """Return None if a person approved the call."""
