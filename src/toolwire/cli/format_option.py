@@ -10,8 +10,7 @@ from toolwire.wire.format_registry import register_formats
 from toolwire.wire.syntax import WireFormat
 
 FORMAT_HELP = "Wire format, or a JSON file that describes one; `toolwire formats` lists them."
-described_formats: list[WireFormat] = []
-"""The formats that were read from files, for processes that do not share the registry of this one."""
+_described: list[WireFormat] = []
 
 
 def read_format(value: str | None) -> str | None:
@@ -32,10 +31,15 @@ def read_format(value: str | None) -> str | None:
         register_formats(formats)
     except DefinitionError as error:
         raise CliError(f"{value}: {error}") from error
-    described_formats.extend(formats)
+    _described.extend(formats)
     return formats[0].name
 
 
 def read_formats(values: list[str] | None) -> list[str] | None:
     """Return the names of formats; see `read_format`."""
     return values and [str(read_format(value)) for value in values]
+
+
+def described_formats() -> tuple[WireFormat, ...]:
+    """Return the formats that were read from files, for processes that do not share the registry of this one."""
+    return tuple(_described)

@@ -135,7 +135,7 @@ def _reading(options: ReparseCommandOptions) -> ReparseOptions:
     fallback = fallback_level(options.fallback)
     names = [name if name in ("", AUTO) else get_format(name).name for name in (options.format, options.was)]
     tools = tuple(definitions(read_tools(options.tools)).values())
-    return ReparseOptions(names[0], names[1], fallback, tools, tuple(described_formats))
+    return ReparseOptions(names[0], names[1], fallback, tools, described_formats())
 
 
 def _workers(options: ReparseCommandOptions, reading: ReparseOptions) -> AbstractContextManager[BatchWorkers]:

@@ -22,7 +22,7 @@ LINES = {"name": "call_lines", "title": "CALL NAME {..} END", "blocks": [[{"node
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Work in a folder with the files, and forget the format afterwards."""
     monkeypatch.setattr(format_registry, "_registered", [])
-    monkeypatch.setattr(format_option, "described_formats", [])
+    monkeypatch.setattr(format_option, "_described", [])
     monkeypatch.chdir(tmp_path)
     Path("lines.json").write_text(json.dumps(LINES))
     Path("tools.json").write_text(json.dumps(TOOLS))
