@@ -149,8 +149,15 @@ def control_token(text: str) -> str:
 
 
 def definition_of(exchange: ProbeExchange, call: ToolCall) -> ToolDefinition:
-    """Return the definition of the tool that is called."""
-    return next(tool for tool in exchange.request.chat.tools if tool.name == call.name)
+    """Return the definition of the tool that is called.
+
+    Raises:
+        ProbeFailed: it is not offered.
+    """
+    for tool in exchange.request.chat.tools:
+        if tool.name == call.name:
+            return tool
+    raise ProbeFailed(f"the call is one of {call.name!r:.80}{exchange.place}, which is not offered")
 
 
 def shown(response: ParsedResponse) -> str:

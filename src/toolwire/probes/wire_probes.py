@@ -5,7 +5,7 @@ Clients differ in how much they forgive. These rules are those that some of them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -124,14 +124,39 @@ def _deltas(exchange: ProbeExchange) -> Iterator[dict[str, Any]]:
 
 def _call_deltas(exchange: ProbeExchange) -> Iterator[dict[str, Any]]:
     for delta in _deltas(exchange):
-        for call in delta.get("tool_calls") or ():
-            if isinstance(call, dict):
-                yield call
+        yield from _calls_in(delta.get("tool_calls"), "a delta")
 
 
-def _whole_calls(exchange: ProbeExchange) -> list[Any]:
-    calls = value_at(exchange.json, "choices.0.message.tool_calls")
-    return calls if isinstance(calls, list) else []
+def _whole_calls(exchange: ProbeExchange) -> list[dict[str, Any]]:
+    return _calls_in(value_at(exchange.json, "choices.0.message.tool_calls"), "a message")
+
+
+def _calls_in(value: Any, place: str) -> list[dict[str, Any]]:
+    """Return the calls of a message or of a delta; [] if it has none.
+
+    Raises:
+        ProbeFailed: they are not a list of objects.
+    """
+    if value is None or value is MISSING:
+        return []
+    if not isinstance(value, list):
+        raise ProbeFailed(f"the tool_calls of {place} are {value!r:.80}, not a list")
+    for call in value:
+        if not isinstance(call, dict):
+            raise ProbeFailed(f"a call of {place} is {call!r:.80}, not an object")
+    return value
+
+
+def _text_or_number(item: Mapping[str, Any], name: str) -> str | int | None:
+    """Return a member by which parts of a stream belong together; None if it is missing.
+
+    Raises:
+        ProbeFailed: it is neither text nor a whole number.
+    """
+    value = item.get(name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, str | int)):
+        raise ProbeFailed(f"the {name} of a part of a call is {value!r:.80}, neither text nor a number")
+    return value
 
 
 def _calls_have_members(exchanges: Sequence[ProbeExchange]) -> None:
@@ -150,7 +175,7 @@ def _arguments_are_objects(exchanges: Sequence[ProbeExchange]) -> None:
         calls = _call_deltas(exchange) if exchange.request.chat.stream else _whole_calls(exchange)
         texts: dict[Any, str] = {}
         for at, call in enumerate(calls):
-            index = call.get("index", 0) if exchange.request.chat.stream else at
+            index = _text_or_number(call, "index") if exchange.request.chat.stream else at
             arguments = value_at(call, "function.arguments")
             texts[index] = texts.get(index, "") + (arguments if isinstance(arguments, str) else "")
         for text in texts.values():
@@ -204,10 +229,11 @@ def _calls_have_indexes(exchanges: Sequence[ProbeExchange]) -> None:
     exchange = exchange_with_calls(exchanges)
     indexes: list[Any] = []
     for call in _call_deltas(exchange):
-        if not isinstance(call.get("index"), int):
-            raise ProbeFailed(f"a delta of a call has the index {call.get('index')!r}")
-        if call["index"] not in indexes:
-            indexes.append(call["index"])
+        index = _text_or_number(call, "index")
+        if not isinstance(index, int):
+            raise ProbeFailed(f"a delta of a call has the index {index!r}")
+        if index not in indexes:
+            indexes.append(index)
     # Clients put the deltas of a call together by its index alone.
     count = len(exchange.response.tool_calls) + len(exchange.response.incomplete)
     if indexes != list(range(count)):
@@ -217,12 +243,12 @@ def _calls_have_indexes(exchanges: Sequence[ProbeExchange]) -> None:
 def _begins_calls_once(exchanges: Sequence[ProbeExchange]) -> None:
     exchange = exchange_with_calls(exchanges)
     names: dict[Any, str] = {}
-    ids: dict[Any, set[str]] = {}
+    ids: dict[Any, set[str | int]] = {}
     for call in _call_deltas(exchange):
-        index = call.get("index")
+        index = _text_or_number(call, "index")
         name = value_at(call, "function.name")
         names[index] = names.get(index, "") + (name if isinstance(name, str) else "")
-        ids.setdefault(index, set()).update([call["id"]] if call.get("id") else [])
+        ids.setdefault(index, set()).update([id] if (id := _text_or_number(call, "id")) else [])
     offered = {tool.name for tool in exchange.request.chat.tools}
     # Many clients join the names of all deltas, as they join the arguments.
     for name in names.values():
@@ -286,11 +312,10 @@ def _ends_as_streamed(exchanges: Sequence[ProbeExchange]) -> None:
     exchange = exchange_with_calls(exchanges)
     joined: dict[Any, str] = {}
     for name, event in _types(exchange):
+        item = _text_or_number(event, "item_id")
         if name == "response.function_call_arguments.delta":
-            joined[event.get("item_id")] = joined.get(event.get("item_id"), "") + str(event.get("delta"))
-        if name == "response.function_call_arguments.done" and event.get("arguments") != joined.get(
-            event.get("item_id")
-        ):
+            joined[item] = joined.get(item, "") + str(event.get("delta"))
+        if name == "response.function_call_arguments.done" and event.get("arguments") != joined.get(item):
             raise ProbeFailed("the arguments at the end of a call are not those of its deltas")
 
 
