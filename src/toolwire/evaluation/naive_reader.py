@@ -102,7 +102,7 @@ def _read(segment: str, tools: Mapping[str, ToolDefinition]) -> Iterator[tuple[s
     if _TAG.match(segment):  # nothing before the first element, so no document type with entities
         try:
             yield from _xml_calls(ElementTree.fromstring(segment), tools)
-        except ElementTree.ParseError:
+        except (ElementTree.ParseError, UnicodeError):  # a lone surrogate cannot be encoded for the parser
             return
     else:
         try:
@@ -127,10 +127,23 @@ def _python_calls(segment: str) -> Iterator[tuple[str, Any]]:
         if not isinstance(node, ast.Call) or node.args:
             continue
         try:
-            arguments = {keyword.arg: ast.literal_eval(keyword.value) for keyword in node.keywords}
+            arguments = {keyword.arg or "": ast.literal_eval(keyword.value) for keyword in node.keywords}
+            # Sets, bytes and complex numbers are literals of Python, but not arguments of a call.
+            arguments = json.loads(json.dumps(arguments))
         except (ValueError, TypeError, RecursionError):
             continue
-        yield ast.unparse(node.func), arguments
+        # A name is missing where the arguments are those of a dictionary: f(**{...}).
+        if "" not in arguments:
+            yield _dotted_name(node.func), arguments
+
+
+def _dotted_name(node: ast.expr) -> str:
+    """Return a name with dots; "" for any other expression."""
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join((node.id, *reversed(parts))) if isinstance(node, ast.Name) else ""
 
 
 def _xml_calls(root: ElementTree.Element, tools: Mapping[str, ToolDefinition]) -> Iterator[tuple[str, Any]]:

@@ -83,8 +83,17 @@ def test_the_naive_reader_reads_well_formed_calls(text: str, format: str) -> Non
         '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]><x name="get_weather"><city>&b;</city></x>',
         '<parameter name="get_weather">',
         '<!DOCTYPE x [<!ENTITY b "Paris">]><x name="get_weather"/>',
+        '<invoke name="get_weather">\ud800</invoke>',
+        *(f"get_weather(city={value})" for value in ("{'Paris'}", "b'Paris'", "1j", "...", "{(1, 2): 3}")),
+        "get_weather(**{})",
+        "f()(x=1)",
     ],
 )
 def test_the_naive_reader_repairs_nothing_and_raises_nothing(text: str) -> None:
     for format in FORMATS:
         assert naive(text, format) == []
+
+
+def test_the_naive_reader_reads_names_of_any_length() -> None:
+    name = "a" + ".b" * 900
+    assert naive(f"{name}(x=1)", "pythonic") == [(name, {"x": 1})]
