@@ -108,7 +108,7 @@ def reparse(
         summary = progress.summary()
         earlier = progress.earlier_sources(sources)
         _write_different(progress, options.out / _DIFFERENT)
-        broken = [f"{source}, row {row}: {reason}" for source, row, reason in progress.broken()]
+        broken = [f"{source}, row {row}: {reason}" for source, row, reason in progress.broken(10 * _SHOWN)]
     if earlier:
         say(
             f"toolwire: the figures include {counted(len(earlier), 'file')} of earlier commands, such as {earlier[0]}; "
@@ -116,7 +116,7 @@ def reparse(
             "yellow",
         )
     if options.json:
-        emit({**summary, "broken": broken[: 10 * _SHOWN]})
+        emit({**summary, "broken": broken})
     else:
         _show(summary)
         for line in broken[:_SHOWN]:

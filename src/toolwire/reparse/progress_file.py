@@ -167,6 +167,11 @@ class ProgressFile:
             entry = dict(zip(names, row, strict=True))
             yield {**entry, "before": json.loads(entry["before"]), "now": json.loads(entry["now"])}
 
-    def broken(self) -> Iterator[tuple[str, int, str]]:
-        """Yield file, row and reason of each row that is not an answer."""
-        yield from self._connection.execute("SELECT source, row, reason FROM broken ORDER BY source, row")
+    def broken(self, limit: int) -> list[tuple[str, int, str]]:
+        """Return file, row and reason of rows that are not answers.
+
+        Args:
+            limit: maximum number of rows; millions can be broken.
+        """
+        query = "SELECT source, row, reason FROM broken ORDER BY source, row LIMIT ?"
+        return self._connection.execute(query, (limit,)).fetchall()

@@ -35,24 +35,33 @@ def ray_workers(address: str, options: ReparseOptions) -> Iterator[BatchWorkers]
         ray.init(address=address, log_to_driver=False, include_dashboard=False if address == START_HERE else None)
     except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
         raise StateError(f"the Ray cluster at {address} cannot be reached: {' '.join(str(error).split())}") from error
+
+    @contextmanager
+    def failures_in_words() -> Iterator[None]:
+        try:
+            yield
+        except ray.exceptions.RayError as error:
+            reason = (str(error) or type(error).__name__).splitlines()[0]
+            raise StateError(f"the Ray cluster at {address} failed: {reason}") from error
+
     try:
-        # The options are sent to each machine once, and not with every batch.
-        shared = ray.put(options)
-        read = ray.remote(reread)
+        with failures_in_words():
+            # The options are sent to each machine once, and not with every batch.
+            shared = ray.put(options)
+            read = ray.remote(reread)
+            processors = int(ray.cluster_resources().get("CPU", 1))
 
         def submit(lines: Sequence[bytes]) -> Callable[[], BatchResult]:
-            reference = read.remote(list(lines), shared)
+            with failures_in_words():
+                reference = read.remote(list(lines), shared)
 
             def wait() -> BatchResult:
-                try:
+                with failures_in_words():
                     result: BatchResult = ray.get(reference)
-                except ray.exceptions.RayError as error:
-                    raise StateError(f"the Ray cluster at {address} failed: {str(error).splitlines()[0]}") from error
                 return result
 
             return wait
 
-        processors = int(ray.cluster_resources().get("CPU", 1))
         yield BatchWorkers(submit, ahead=_AHEAD * max(1, processors))
     finally:
         ray.shutdown()

@@ -25,6 +25,8 @@ BATCH_ROWS: Final = 256
 BATCH_BYTES: Final = 1 << 20
 """Size of the rows of a batch together, in bytes, at which it is complete."""
 _HEAD: Final = 4_096
+_MAX_REASON: Final = 300
+"""Maximum length of the reason why a file cannot be read, in characters."""
 _SQLITE: Final = b"SQLite format 3\x00"
 _PARQUET: Final = b"PAR1"
 _TOO_LONG: Final = json.dumps({"error": f"the row is longer than {MAX_ROW} bytes"}).encode()
@@ -195,16 +197,24 @@ def _definitions(text: str) -> list[Any] | None:
 
 def _parquet_rows(path: Path, position: int) -> Iterator[Row]:
     with needs_extra("A Parquet file", "parquet"):
-        from pyarrow import parquet
-    with closing(parquet.ParquetFile(path)) as file:
-        number = 0
-        for group in range(file.num_row_groups):
-            size = file.metadata.row_group(group).num_rows
-            if number + size <= position:
-                number += size
-                continue
-            for block in file.iter_batches(BATCH_ROWS, row_groups=[group]):
-                for row in block.to_pylist():
-                    number += 1
-                    if number > position:
-                        yield number, json.dumps(row, default=str).encode()
+        from pyarrow import ArrowException, parquet
+    number = 0
+    try:
+        with closing(parquet.ParquetFile(path)) as file:
+            for group in range(file.num_row_groups):
+                size = file.metadata.row_group(group).num_rows
+                if number + size <= position:
+                    number += size
+                    continue
+                for block in file.iter_batches(BATCH_ROWS, row_groups=[group]):
+                    for row in block.to_pylist():
+                        number += 1
+                        if number > position:
+                            yield number, json.dumps(row, default=str).encode()
+    except (ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # the file system failed, and not the file: the same command can go on later
+        # What is left of a damaged file counts as one row that is not an answer, and the other files are still read.
+        if number >= position:
+            reason = " ".join(str(error).split())[:_MAX_REASON]
+            yield number + 1, json.dumps({"error": f"the Parquet file is damaged: {reason}"}).encode()

@@ -87,6 +87,19 @@ def test_a_failure_of_the_cluster_is_one_line(cluster: Cluster, capsys: pytest.C
     assert cluster.stopped == 1
 
 
+@pytest.mark.parametrize("step", ["put", "cluster_resources", "remote"])
+def test_a_cluster_that_fails_at_the_start_is_one_line(
+    step: str, cluster: Cluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> Any:
+        raise cluster.RayError("the object store is full")
+
+    monkeypatch.setattr(cluster, step, fail if step != "remote" else lambda _: SimpleNamespace(remote=fail))
+    assert run(["reparse", "a.jsonl", "--ray", "auto"]) == 1
+    assert capsys.readouterr().err == "toolwire: the Ray cluster at auto failed: the object store is full\n"
+    assert cluster.stopped == 1
+
+
 def test_without_the_package_the_extra_is_named(
     cluster: Cluster, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -96,6 +96,29 @@ def test_parquet_continues_inside_a_row_group(tmp_path: Path) -> None:
     assert [row["text"] for row in rows(path, 437)] == [str(at) for at in range(437, 1_000)]
 
 
+@pytest.mark.parametrize("damage", ["end", "middle", "footer"])
+def test_a_damaged_parquet_file_is_one_row_that_is_not_an_answer(damage: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table = pyarrow.table({"text": [f"{at} {at * at}" for at in range(1_000)]})
+    parquet.write_table(table, path, row_group_size=300, compression="snappy", use_dictionary=False)
+    data = bytearray(path.read_bytes())
+    if damage == "end":
+        del data[-100:]
+    elif damage == "middle":
+        data[len(data) // 2 : len(data) // 2 + 200] = bytes([255]) * 200
+    else:
+        data[-60:-20] = bytes(40)
+    path.write_bytes(data)
+    *read, last = rows(path)
+    assert last["error"].startswith("the Parquet file is damaged: ")
+    assert [row["text"] for row in read] == [f"{at} {at * at}" for at in range(len(read))]
+    assert (len(read) > 0) == (damage == "middle")
+    (_, broken) = reread([json.dumps(last).encode()], ReparseOptions()).broken[0]
+    assert "damaged" in broken
+    # A later command begins behind the row that says so, and does not count it again.
+    assert rows(path, len(read) + 1) == []
+
+
 def test_progress_belongs_to_options_and_files(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", 2)
     progress = ProgressFile(tmp_path / "p.db", {"format": "hermes"})
