@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from toolwire.evaluation.suite import BrokenRow, read_lines
+from toolwire.evaluation.suite import BrokenRow, duplicates, read_lines
 from toolwire.messages import Message
 from toolwire.probes.probe_requests import closed_tool
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.request import ChatRequest
+from toolwire.text.json_text import standard_json
 from toolwire.tools import ToolDefinition
 
 BODIES: Final = "openai_chat"
@@ -50,9 +50,17 @@ def _request(line: bytes, number: int) -> ComparedRequest:
     Raises:
         ValueError, DefinitionError: it is not one.
     """
-    chat = get_api(BODIES).decode_request(json.loads(line))
+    chat = get_api(BODIES).decode_request(standard_json(line))
+    if not chat.messages:
+        raise ValueError("the request has no messages")
     if not chat.tools:
         raise ValueError("the request offers no tools")
+    names = [tool.name for tool in chat.tools]
+    if repeated := duplicates(names):
+        raise ValueError(f"two tools have the name {repeated[0]!r:.100}")
+    for name in chat.tool_choice.names:
+        if name not in names:
+            raise ValueError(f"tool_choice: there is no tool {name!r:.100}; there are {', '.join(names)}")
     return ComparedRequest(f"line {number}", replace(chat, model="", stream=False))
 
 

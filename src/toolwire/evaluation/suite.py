@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,6 +16,7 @@ from toolwire.config.toml_source import fault_words
 from toolwire.errors import ConfigurationError, DefinitionError
 from toolwire.evaluation.call_scoring import AcceptableCall, ExpectedCalls
 from toolwire.messages import Message, TextPart
+from toolwire.text.json_text import standard_json
 from toolwire.tools import ToolDefinition, definitions
 
 DEFAULT_GROUP = "questions"
@@ -100,7 +101,7 @@ def _alternating(groups: Iterable[Sequence[SuiteQuestion]]) -> Iterator[SuiteQue
 class _Call(BaseModel):
     """An acceptable call in a row."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
     name: str
     arguments: dict[str, list[Any]]
 
@@ -108,7 +109,7 @@ class _Call(BaseModel):
 class _Turn(BaseModel):
     """A message in a row."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
     role: Literal["system", "user", "assistant"]
     content: str
 
@@ -116,7 +117,7 @@ class _Turn(BaseModel):
 class _Row(BaseModel):
     """A row of a file of questions."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
     id: str = ""
     group: str = DEFAULT_GROUP
     question: str | list[_Turn] = Field(min_length=1)
@@ -132,6 +133,19 @@ class _Row(BaseModel):
             raise ValueError('a row has one of the members "calls", "refusal": true and "any_call": true')
         if self.calls == []:
             raise ValueError('"calls" is empty; a question that no tool fits has the member "refusal": true')
+        for call in self.calls or ():
+            for name, values in call.arguments.items():
+                if not values:
+                    raise ValueError(f"calls: {call.name}.{name} is an empty list, so no value of it would be right")
+        return self
+
+    @model_validator(mode="after")
+    def _ends_with_a_question(self) -> Self:
+        last = _Turn(role="user", content=self.question) if isinstance(self.question, str) else self.question[-1]
+        if last.role != "user":
+            raise ValueError(f"the question ends with a message of the role {last.role}, not of the user")
+        if not last.content.strip():
+            raise ValueError("the question is empty")
         return self
 
     def expected(self) -> ExpectedCalls:
@@ -205,7 +219,9 @@ def _question(line: bytes, *, default_id: str) -> SuiteQuestion:
     Raises:
         ValueError, DefinitionError: it is not one.
     """
-    row = _Row.model_validate(json.loads(line))
+    row = _Row.model_validate(standard_json(line))
+    if repeated := duplicates(name for tool in row.tools if isinstance(name := tool.get("name"), str)):
+        raise ValueError(f"tools: two have the name {repeated[0]!r:.100}")
     tools = tuple(definitions(row.tools, strict=True).values())
     expected = row.expected()
     names = [tool.name for tool in tools]
@@ -213,6 +229,11 @@ def _question(line: bytes, *, default_id: str) -> SuiteQuestion:
         if call.name not in names:
             raise ValueError(f"calls: no tool is called {call.name!r:.100}; there are {', '.join(names)}")
     return SuiteQuestion(row.id or default_id, row.group, row.messages(), tools, expected)
+
+
+def duplicates(names: Iterable[str]) -> list[str]:
+    """Return the names that come more than once."""
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def validation_message(error: ValidationError) -> str:

@@ -60,8 +60,14 @@ def object_of(arguments: Any) -> Json:
     return value if isinstance(value, dict) else {"input": text}
 
 
-def role_of(word: str) -> Role:
-    """Return the role that a message of a request has, unless it contains a result."""
+def role_of(word: Any) -> Role:
+    """Return the role that a message of a request has, unless it contains a result; a word of no API is the user's.
+
+    Raises:
+        ValueError: it is not text.
+    """
+    if not isinstance(word, str):
+        raise ValueError(f"the role of a message must be text, not {type(word).__name__}")
     return "system" if word in ("system", "developer") else "assistant" if word == "assistant" else "user"
 
 

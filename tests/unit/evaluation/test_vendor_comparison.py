@@ -17,6 +17,7 @@ from toolwire.providers.request import ChatRequest
 from toolwire.schema.validation import check_schema
 
 TOOL = {"type": "object", "properties": {"days": {"type": "integer"}}, "required": ["days"]}
+FUNCTION = {"type": "function", "function": {"name": "wait", "parameters": TOOL}}
 CHAT = ChatRequest.of("hi", {"tools": [{"name": "wait", "parameters": TOOL}]})
 
 
@@ -108,8 +109,7 @@ def test_own_requests_are_many_and_valid() -> None:
 
 
 def test_a_file_of_bodies(tmp_path: Path) -> None:
-    function = {"type": "function", "function": {"name": "wait", "parameters": TOOL}}
-    body = {"model": "kimi", "stream": True, "messages": [{"role": "user", "content": "hi"}], "tools": [function]}
+    body = {"model": "kimi", "stream": True, "messages": [{"role": "user", "content": "hi"}], "tools": [FUNCTION]}
     lines = [json.dumps(body), "", "no JSON", json.dumps({**body, "tools": []}), "[" * 100_000, json.dumps(body)]
     (tmp_path / "r.jsonl").write_text("\n".join(lines))
     requests, broken = read_requests(tmp_path / "r.jsonl")
@@ -117,6 +117,24 @@ def test_a_file_of_bodies(tmp_path: Path) -> None:
     assert [row.place for row in broken] == [f"{tmp_path / 'r.jsonl'}, line {number}" for number in (3, 4, 5)]
     assert "offers no tools" in broken[1].reason
     assert (requests[0].chat.model, requests[0].chat.stream) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"messages": []}, "the request has no messages"),
+        ({"messages": [{"role": 5, "content": "hi"}]}, "the role of a message must be text, not int"),
+        ({"tools": [FUNCTION, FUNCTION]}, "two tools have the name 'wait'"),
+        ({"tool_choice": {"type": "function", "function": {"name": "wiat"}}}, "no tool 'wiat'; there are wait"),
+        ({"temperature": float("nan")}, "NaN is not a number"),
+    ],
+)
+def test_a_body_that_no_server_would_answer_is_named(tmp_path: Path, changes: dict[str, Any], reason: str) -> None:
+    body = {"messages": [{"role": "user", "content": "hi"}], "tools": [FUNCTION]}
+    (tmp_path / "r.jsonl").write_text(json.dumps(body) + "\n" + json.dumps({**body, **changes}))
+    requests, (broken,) = read_requests(tmp_path / "r.jsonl")
+    assert [request.id for request in requests] == ["line 1"]
+    assert reason in broken.reason
 
 
 @pytest.mark.parametrize("content", [None, "", "no JSON\n"])
