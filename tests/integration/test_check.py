@@ -187,7 +187,8 @@ def test_reports_contain_requests_and_answers(tmp_path: Path, capsys: pytest.Cap
     written = json.loads(report.read_text())
     assert (written["api"], written["model"]) == ("openai_chat", "m")
     assert written["counts"] == {"passed": 2, "failed": 1, "not shown": 1}
-    (exchange,) = next(result for result in written["results"] if result["probe"] == "one-call")["exchanges"]
+    (position,) = next(result for result in written["results"] if result["probe"] == "one-call")["exchanges"]
+    exchange = written["exchanges"][position]
     assert json.loads(exchange["sent"])["tools"][0]["function"]["name"] == "get_weather"
     assert "<tool_call>" in json.loads(exchange["answer"])["choices"][0]["message"]["content"]
     assert exchange["status"] == 200
@@ -197,6 +198,22 @@ def test_reports_contain_requests_and_answers(tmp_path: Path, capsys: pytest.Cap
     assert "set its parser of tool calls" in str(case.find("failure").get("message"))  # type: ignore[union-attr]
     assert "HTTP 200" in str(case.find("system-out").text)  # type: ignore[union-attr]
     capsys.readouterr()
+
+
+def test_a_report_has_each_exchange_once_and_is_bounded(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    message = {"role": "assistant", "content": f"{KEY} " * 20_000}  # wherever it is cut, it is amid a key
+    body = {"object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": message}]}
+    report = tmp_path / "report.json"
+    with serving(lambda _: Answer(json.dumps(body).encode())) as url:
+        only = ("--only", "plain-answer", "--only", "clean-text", "--only", "usage-total")
+        run(["check", *of("openai_chat", url, *only, "--report", str(report))])
+    written = json.loads(report.read_text())
+    named = [position for result in written["results"] for position in result["exchanges"]]
+    assert len(named) > len(set(named)) == len(written["exchanges"])
+    capsys.readouterr()
+    for exchange in written["exchanges"]:
+        assert 90_000 < len(exchange["answer"]) < 101_000
+        assert KEY[:8] not in exchange["answer"]
 
 
 def test_a_missing_key_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

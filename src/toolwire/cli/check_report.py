@@ -16,6 +16,8 @@ from toolwire.probes.probe import STATUSES, ProbeResult, Status
 from toolwire.text.truncate import truncate
 
 STYLES: dict[Status, str] = {"passed": "green", "failed": "red", "not shown": "yellow"}
+MAX_WRITTEN = 100_000
+"""Maximum length of a request or an answer in the file with all exchanges, in characters."""
 MAX_SHOWN = 4_000
 """Maximum length of a request or an answer in JUnit's report, in characters."""
 _XML_CONTROLS = {code: "\ufffd" for code in (*range(0x20), 0xFFFE, 0xFFFF) if chr(code) not in "\t\n\r"}
@@ -64,18 +66,26 @@ def show_results(results: Sequence[ProbeResult]) -> None:
 
 
 def write_report(path: str, target: dict[str, str], results: Sequence[ProbeResult], hidden: Hidden) -> None:
-    """Write a JSON file with the results and their requests and answers.
+    """Write a JSON file with the results, and with the requests and answers that they name by their position.
 
     Raises:
         OSError: the file cannot be written.
     """
+    # Many probes read the same exchange, and a faulty server can send long ones.
+    positions: dict[int, int] = {}
+    exchanges: list[dict[str, Any]] = []
+    for exchange in (exchange for result in results for exchange in result.exchanges):
+        if id(exchange) not in positions:
+            positions[id(exchange)] = len(exchanges)
+            exchanges.append(exchange.as_json(_shortened(hidden, MAX_WRITTEN)))
     report = {
         **target,
         "counts": counts_of(results),
         "results": [
-            {**result_row(result), "exchanges": [exchange.as_json(hidden) for exchange in result.exchanges]}
+            {**result_row(result), "exchanges": [positions[id(exchange)] for exchange in result.exchanges]}
             for result in results
         ],
+        "exchanges": exchanges,
     }
     # Only ASCII: whatever shows the file, no character of an answer controls a terminal.
     Path(path).write_text(json.dumps(report, indent=1) + "\n", "utf-8")
@@ -121,12 +131,18 @@ def _add_case(suite: ElementTree.Element, result: ProbeResult, hidden: Hidden) -
     failure = ElementTree.SubElement(case, "failure", message=_xml(result.reason), type="rule")
     failure.text = _xml(f"{result.probe.title} {result.probe.source}")
     output = ElementTree.SubElement(case, "system-out")
-    output.text = _xml("\n\n".join(_exchange_text(exchange.as_json(hidden)) for exchange in result.exchanges))
+    shown = _shortened(hidden, MAX_SHOWN)
+    output.text = _xml("\n\n".join(_exchange_text(exchange.as_json(shown)) for exchange in result.exchanges))
 
 
 def _exchange_text(exchange: dict[str, Any]) -> str:
-    sent, answer = (truncate(exchange[name], MAX_SHOWN, where="middle") for name in ("sent", "answer"))
-    return f"POST {exchange['url']}\n{sent}\n\nHTTP {exchange['status']}\n{answer or exchange['error']}"
+    answer = exchange["answer"] or exchange["error"]
+    return f"POST {exchange['url']}\n{exchange['sent']}\n\nHTTP {exchange['status']}\n{answer}"
+
+
+def _shortened(hidden: Hidden, limit: int) -> Hidden:
+    """Return a function that hides secrets and then shortens: half a secret could not be recognized any more."""
+    return lambda text: truncate(hidden(text), limit, where="middle")
 
 
 def _xml(text: str) -> str:

@@ -121,7 +121,7 @@ class ProbeExchange:
         """Return the exchange for a report.
 
         Args:
-            hidden: returns a text without the secrets in it.
+            hidden: returns a text without the secrets in it, as short as the report needs it.
         """
         return {
             "request": self.request.id,
