@@ -102,8 +102,9 @@ def process_workers(count: int, options: ReparseOptions) -> Iterator[BatchWorker
         try:
             yield BatchWorkers(submit, ahead=_AHEAD * count)
         finally:
-            # After an error or an interruption, batches that were read ahead are not worth waiting for.
-            pool.shutdown(wait=False, cancel_futures=True)
+            # After an error or an interruption, batches that were read ahead are not worth waiting for. Those that are
+            # being read are: the pool's thread would use pipes that the end of the program has closed.
+            pool.shutdown(cancel_futures=True)
 
 
 @contextmanager
