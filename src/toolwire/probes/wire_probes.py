@@ -248,7 +248,9 @@ def _begins_calls_once(exchanges: Sequence[ProbeExchange]) -> None:
         index = _text_or_number(call, "index")
         name = value_at(call, "function.name")
         names[index] = names.get(index, "") + (name if isinstance(name, str) else "")
-        ids.setdefault(index, set()).update([id] if (id := _text_or_number(call, "id")) else [])
+        of_call = ids.setdefault(index, set())
+        if identifier := _text_or_number(call, "id"):
+            of_call.add(identifier)
     offered = {tool.name for tool in exchange.request.chat.tools}
     # Many clients join the names of all deltas, as they join the arguments.
     for name in names.values():
