@@ -14,7 +14,6 @@ from typing import Any
 
 from toolwire.messages import (
     Message,
-    OpaquePart,
     ParsedResponse,
     TextPart,
 )
@@ -24,7 +23,7 @@ from toolwire.providers.chat_completions import custom_tool
 from toolwire.providers.failure_kinds import INTERNAL, FailureKind
 from toolwire.providers.framing import sse
 from toolwire.providers.identifiers import WORD_64, Alphabet
-from toolwire.providers.message_parts import Json, note_dropped, read_tools, system_text
+from toolwire.providers.message_parts import Json, read_tools, system_text
 from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.output_support import OPENAI_RESPONSES
 from toolwire.providers.request import ChatRequest, Mode, Notes, ToolChoice, pair_results
@@ -140,9 +139,6 @@ class OpenAIResponses(ProviderApi):
 
     def write_response(self, response: ParsedResponse, head: Head, notes: Notes) -> Json:
         """Return the body of a response."""
-        for part in response.parts:
-            if isinstance(part, OpaquePart) and part.provider != self.kind:
-                note_dropped(part, self.name, notes)
         problem = next((problem.message for problem in response.problems), "")
         return response_body(
             head, output_items(response, head), StreamEnd(response.finish_reason, response.usage, problem)

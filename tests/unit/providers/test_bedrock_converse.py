@@ -277,7 +277,9 @@ def test_a_call_of_a_stream_ends_with_its_block() -> None:
 def test_a_stream_ends_with_its_totals() -> None:
     data = b"".join(API.encode_stream(toolwire.replay(toolwire.ParsedResponse("a", usage=toolwire.Usage(5, 7, 2)))))
     usage = {"inputTokens": 3, "outputTokens": 7, "totalTokens": 12, "cacheReadInputTokens": 2}
-    *_, last = AwsEventStream().feed(data)
+    *frames, last = AwsEventStream().feed(data)
+    names = ["messageStart", "contentBlockDelta", "contentBlockStop", "messageStop"]
+    assert [frame.event for frame in frames] == names
     assert (last.event, last.value) == ("metadata", {"usage": usage, "metrics": {"latencyMs": 0}})
 
 

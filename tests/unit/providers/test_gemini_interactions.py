@@ -383,3 +383,10 @@ def test_thought_of_another_api_is_plain_text() -> None:
     body = API.encode_response(response, notes=notes)
     assert body["steps"][0] == {"type": "thought", "summary": [{"type": "text", "text": "hm"}]}
     assert [note.where for note in notes] == ["reasoning"]
+
+
+def test_the_texts_of_a_result_are_lines() -> None:
+    blocks = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}, {"c": 1}]
+    step = {"type": "function_result", "call_id": "c1", "name": "f", "result": blocks}
+    (message,) = tw.get_api("gemini_interactions").decode_request({"input": [step]}).messages
+    assert [part.text for part in message.parts if isinstance(part, tw.ToolResult)] == ['a\nb\n{"c": 1}']

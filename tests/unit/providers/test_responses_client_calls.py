@@ -6,7 +6,7 @@ import pytest
 
 from toolwire import CallEnd, FinishReason, ImagePart, Message, Notes, ToolResult, collect, get_api, replay
 from toolwire.providers.request import ChatRequest
-from toolwire.providers.responses_client_calls import CLIENT_CALLS, client_call
+from toolwire.providers.responses_client_calls import CLIENT_CALLS, client_call, result_text
 
 API = get_api("openai_responses")
 COMPUTER = {
@@ -208,3 +208,18 @@ def test_members_of_a_call_are_its_arguments() -> None:
 )
 def test_a_result_has_the_members_of_its_kind(type: str, result: ToolResult, members: dict[str, Any]) -> None:
     assert CLIENT_CALLS[type].write(result) == members
+
+
+@pytest.mark.parametrize(
+    ("item", "text"),
+    [
+        ({"approve": True, "output": "x"}, "true"),
+        ({"approve": "yes"}, "false"),
+        ({"output": "done", "status": "failed"}, "done"),
+        ({"output": None, "tools": [{"name": "é"}]}, '[{"name": "é"}]'),
+        ({"status": "failed"}, "failed"),
+        ({}, ""),
+    ],
+)
+def test_the_text_of_a_result(item: dict[str, Any], text: str) -> None:
+    assert result_text(item) == text
