@@ -16,14 +16,16 @@ from itertools import accumulate
 
 from toolwire.builtin.matching import split_lines
 from toolwire.errors import ToolError
-from toolwire.policy.approval_view import show_lines
+from toolwire.policy.approval_view import OmittedLines, show_lines
 from toolwire.text.escape import escape_invisible
 
 MAX_COMMAND = 8_000
 MAX_WORDS = 500
 CONTEXT = 3
 """Lines shown around a change."""
-_EFFORT = 2_000_000
+_MAX_RUN = 250_000
+"""Maximum number of lines that follow one another and are looked at for a preview; the middle of more is counted."""
+_EFFORT = 500_000
 """Maximum number of lines, and of pairs of equal ones, that are compared; the rest counts as changed."""
 _SPACES = re.compile(r" {41,}|\t{9,}")
 
@@ -93,8 +95,12 @@ def _shared(old: list[str], new: list[str]) -> list[tuple[int, int, int]]:
     Each search goes through all lines between the runs found before, so the number of searches is what costs. Texts
     that share many runs of unequal length in an unusual order need a search over almost all lines for each of them.
     """
+    if not old or not new or len(old) > _EFFORT:
+        return []
     counts = Counter(new)
     costs = list(accumulate((1 + counts[line] for line in old), initial=0))
+    if costs[-1] > _EFFORT:
+        return []  # without the index of the lines, which costs more than the comparison
     matcher = difflib.SequenceMatcher(None, old, new)
     runs, todo, left = list[tuple[int, int, int]](), [(0, len(old), 0, len(new))], _EFFORT
     while todo:
@@ -110,7 +116,7 @@ def _shared(old: list[str], new: list[str]) -> list[tuple[int, int, int]]:
     return sorted(runs)
 
 
-def _hunks(old: Sequence[str], new: Sequence[str], changes: Sequence[Change]) -> Iterator[str]:
+def _hunks(old: Sequence[str], new: Sequence[str], changes: Sequence[Change]) -> Iterator[str | OmittedLines]:
     near: list[Change] = []
     for change in changes:
         if near and change[0] - near[-1][1] > 2 * CONTEXT:
@@ -121,7 +127,7 @@ def _hunks(old: Sequence[str], new: Sequence[str], changes: Sequence[Change]) ->
         yield from _hunk(old, new, near)
 
 
-def _hunk(old: Sequence[str], new: Sequence[str], changes: Sequence[Change]) -> Iterator[str]:
+def _hunk(old: Sequence[str], new: Sequence[str], changes: Sequence[Change]) -> Iterator[str | OmittedLines]:
     first, last = changes[0], changes[-1]
     before = min(CONTEXT, first[0])
     after = min(CONTEXT, len(old) - last[1])
@@ -137,7 +143,15 @@ def _hunk(old: Sequence[str], new: Sequence[str], changes: Sequence[Change]) -> 
     yield from _marked(" ", old[at:b])
 
 
-def _marked(mark: str, lines: Iterable[str]) -> Iterator[str]:
+def _marked(mark: str, lines: Sequence[str]) -> Iterator[str | OmittedLines]:
+    if len(lines) > _MAX_RUN:
+        half = _MAX_RUN // 2
+        middle = lines[half:-half]
+        yield from _marked(mark, lines[:half])
+        # Each has a mark, and ends with a line end as it does in the file.
+        yield OmittedLines(len(middle), sum(map(len, middle)) + len(middle))
+        yield from _marked(mark, lines[-half:])
+        return
     for line in lines:
         yield mark + line.removesuffix("\n")
         if not line.endswith("\n"):

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from typing import cast
 
 from toolwire.text.escape import escape_invisible
 
@@ -62,20 +63,37 @@ class ApprovalView:
         return cls(start, len(text) - first - last, reversed_end[::-1])
 
 
-def show_lines(lines: Iterable[str], *, head: Iterable[str] = ()) -> str:
+@dataclass(frozen=True, slots=True, eq=False)
+class OmittedLines:
+    """Lines that nobody would read to the end, and that are only counted.
+
+    Attributes:
+        lines: their number.
+        characters: the number of their characters.
+    """
+
+    lines: int
+    characters: int
+
+    def __str__(self) -> str:
+        return f"({self.lines:,} lines are left out here)"
+
+
+def show_lines(lines: Iterable[str | OmittedLines], *, head: Iterable[str] = ()) -> str:
     """Return lines as text for a person; if something is missing, the first line says how much.
 
     Args:
         lines: each begins with a mark of ours, such as `+`, which stays. Lines that are alike are counted.
         head: lines that are shown whole, before the others.
     """
-    groups = deque([*group] for _, group in groupby(lines, key=_without_padding))
+    groups = deque(_groups(lines))
     front, back = list[str](), list[str]()
     hidden, room = 0, MAX_TEXT
     while groups:
         # Groups are taken from both ends in turn, for the same reason as the ends of a text in `ApprovalView.of`.
         at_front = len(front) <= len(back)
-        shown, left_out = _show_group(groups[0 if at_front else -1])
+        group = groups[0 if at_front else -1]
+        shown, left_out = ([str(group)], group.characters) if isinstance(group, OmittedLines) else _show_group(group)
         room -= sum(len(line) + 1 for line in shown)
         if room < 0 or len(front) + len(back) + len(shown) > MAX_LINES:
             break
@@ -87,8 +105,13 @@ def show_lines(lines: Iterable[str], *, head: Iterable[str] = ()) -> str:
             back += reversed(shown)
             groups.pop()
     if groups:
-        front.append(f"({sum(map(len, groups)):,} lines are left out here)")
-        hidden += sum(len(line) + 1 for group in groups for line in group)
+        rest = [
+            group if isinstance(group, OmittedLines) else OmittedLines(len(group), sum(map(len, group)) + len(group))
+            for group in groups
+        ]
+        omitted = OmittedLines(sum(part.lines for part in rest), sum(part.characters for part in rest))
+        front.append(str(omitted))
+        hidden += omitted.characters
     notice = [f"(NOT ALL OF THIS IS SHOWN: {hidden:,} characters are left out)"] if hidden else []
     return "\n".join([*notice, *(escape_invisible(line, "\t") for line in head), *front, *reversed(back)])
 
@@ -150,6 +173,15 @@ def _take(pieces: Iterable[tuple[str, int]], room: int) -> tuple[str, int]:
 def _without_padding(line: str) -> str:
     """Return the part of a line by which lines are alike: of a blank one, only its mark."""
     return line if line[1:].strip() else line[:1]
+
+
+def _groups(lines: Iterable[str | OmittedLines]) -> Iterator[list[str] | OmittedLines]:
+    """Yield lines that are alike and follow one another together, and omitted ones each for itself."""
+    for is_omitted, run in groupby(lines, key=lambda line: isinstance(line, OmittedLines)):
+        if is_omitted:
+            yield from cast("Iterator[OmittedLines]", run)
+        else:
+            yield from ([*group] for _, group in groupby(cast("Iterator[str]", run), key=_without_padding))
 
 
 def _show_group(lines: list[str]) -> tuple[list[str], int]:

@@ -110,6 +110,32 @@ def test_the_first_line_says_how_much_is_left_out() -> None:
     assert len(long) < 2_000
 
 
+def test_of_very_many_lines_only_the_ends_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(previews, "_MAX_RUN", 3_000)
+    monkeypatch.setattr(previews, "_EFFORT", 3_000)
+    count = previews._MAX_RUN + 6_000
+    old = "".join(f"{number:06}\n" for number in range(count))
+    new = "".join(f"{500_000 + number}\n" for number in range(count))
+    for shown, marks in ((diff("x", None, old), "+"), (diff("x", old, new), "-+")):
+        lines = shown.split("\n")
+        first = re.fullmatch(r"\(NOT ALL OF THIS IS SHOWN: ([\d,]+) characters are left out\)", lines[0])
+        assert first
+        cut = [int(number.replace(",", "")) for number in re.findall(r"\(([\d,]+) lines are left out here\)", shown)]
+        whole = [line for line in lines if re.fullmatch(r"[-+][0-9]{6}", line)]
+        assert sum(cut) + len(whole) == count * len(marks)
+        assert int(first[1].replace(",", "")) == sum(cut) * 8  # a mark, six characters and a line end
+        assert lines[4] == f"{marks[0]}000000"
+    assert whole[-1] == f"+{500_000 + count - 1}"
+
+
+def test_equal_lines_beyond_the_limit_are_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(previews, "_MAX_RUN", 3_000)
+    shown = diff("x", None, "x\n" * (previews._MAX_RUN + 5) + "end\n")
+    assert shown.split("\n")[-1] == "+end"
+    assert "(6 lines are left out here)" in shown
+    assert shown.startswith("(NOT ALL OF THIS IS SHOWN: 18 characters are left out)")
+
+
 def test_a_path_is_never_cut() -> None:
     path = "d" * 200 + "/" + "e" * 3_000 + "/important"
     assert f"+++ {path}\n" in diff(path, None, "x\n" * 5_000)
