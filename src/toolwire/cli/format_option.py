@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from toolwire.cli.console import CliError
 from toolwire.cli.input_files import read_json
-from toolwire.errors import DefinitionError
-from toolwire.wire.format_import import import_formats
-from toolwire.wire.format_registry import register_formats
+from toolwire.config.format_files import register_described_format
 from toolwire.wire.syntax import WireFormat
 
 FORMAT_HELP = "Wire format, or a JSON file that describes one; `toolwire formats` lists them."
@@ -17,22 +14,13 @@ def read_format(value: str | None) -> str | None:
     """Return the name of a format; that of the one which the file describes, if the value is the path of a JSON file.
 
     Raises:
-        CliError: the file cannot be read, or does not describe one format.
+        CliError, ConfigurationError: the file cannot be read, or does not describe one format.
     """
     if value is None or not value.lower().endswith(".json"):
         return value
-    document = read_json(value)
-    if not isinstance(document, dict):
-        raise CliError(f"{value}: it is not an object that describes a format")
-    try:
-        formats = import_formats(document)
-        if len(formats) != 1:
-            raise CliError(f"{value} describes {len(formats)} formats: one file describes one, without the others")
-        register_formats(formats)
-    except DefinitionError as error:
-        raise CliError(f"{value}: {error}") from error
-    _described.extend(formats)
-    return formats[0].name
+    wire = register_described_format(read_json(value), value)
+    _described.append(wire)
+    return wire.name
 
 
 def read_formats(values: list[str] | None) -> list[str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +10,7 @@ import typer
 
 from toolwire._surface import needs_extra
 from toolwire.cli.console import CliError
-from toolwire.cli.format_option import read_format
+from toolwire.cli.format_option import described_formats, read_format
 from toolwire.cli.option_groups import takes_options
 from toolwire.config.gateway_tables import PORT
 
@@ -79,8 +79,12 @@ def serve(
     if socket is not None and not sidecar:
         raise CliError("--socket needs --sidecar")
     if sidecar:
-        if config is not None or options != BackendOptions():
+        if config is not None or replace(options, text_format="") != BackendOptions():
             raise CliError("--sidecar asks no model: leave out the options that name one")
+        if options.text_format not in ("", *(wire.name for wire in described_formats())):
+            raise CliError(
+                "with --sidecar, each request names its format: --format takes a JSON file that describes one"
+            )
         if host is not None or port is not None or inspect is not None:
             raise CliError("--sidecar listens on standard input or on --socket: leave out --host, --port and --inspect")
         from toolwire.cli.sidecar import serve_lines, serve_socket

@@ -36,6 +36,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from toolwire.config.gateway_tables import GatewayTable, PriceTable
+from toolwire.config.format_files import register_format_files
 from toolwire.config.toml_source import read_text, read_toml, refused, toml_line
 from toolwire.errors import ConfigurationError, UnknownApi
 from toolwire.policy.rule_tables import PolicyTable, TierName
@@ -400,8 +401,14 @@ class AgentTeamConfig(_Strict):
 
 
 class Configuration(_Strict):
-    """A whole configuration file."""
+    """A whole configuration file.
 
+    Attributes:
+        format_files: JSON files that describe own wire formats, relative to this file; `toolwire formats --export`
+            writes such descriptions. The other tables can then name the formats.
+    """
+
+    format_files: tuple[str, ...] = ()
     profiles: dict[str, ModelProfile] = Field(default_factory=dict)
     agents: dict[str, AgentTable] = Field(default_factory=dict)
     teams: dict[str, AgentTeamConfig] = Field(default_factory=dict)
@@ -483,6 +490,7 @@ def load_configuration(path: str | PathLike[str]) -> Configuration:
     """
     text = read_text(path, if_missing=f" (`toolwire init {path}` writes one)")
     data = read_toml(path, text)
+    register_format_files(path, data.get("format_files"))  # first, because the other tables name the formats
     try:
         configuration = Configuration.model_validate(data)
     except ValidationError as error:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import toolwire
 from toolwire.cli import format_option, run
+from toolwire.config.tables import load_configuration
 from toolwire.wire import format_registry
 
 TEXT = 'I look. CALL get_weather {"city": "Paris"} END'
@@ -78,3 +82,47 @@ def test_a_file_that_describes_no_format(document: str, message: str, capsys: py
 def test_a_file_that_does_not_exist(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["parse", "answer.txt", "--format", "none.json"]) == 2
     assert "cannot read none.json" in capsys.readouterr().err
+
+
+def test_a_configuration_file_names_files_of_formats(tmp_path: Path) -> None:
+    (tmp_path / "formats").mkdir()
+    Path("lines.json").rename(tmp_path / "formats" / "lines.json")
+    path = tmp_path / "toolwire.toml"
+    path.write_text(
+        'format_files = ["formats/lines.json"]\n[profiles.mine]\nmodel = "m"\ntools = { call_parser = "call_lines" }\n'
+    )
+    for _ in range(2):  # a gateway reads its file again
+        assert load_configuration(path).profiles["mine"].tools.call_parser == "call_lines"
+    assert toolwire.parse(TEXT, format="call_lines", tools=TOOLS).tool_calls[0].name == "get_weather"
+
+
+@pytest.mark.parametrize(
+    ("names", "content", "message"),
+    [
+        ('["missing.json"]', "", "missing.json: cannot be read: No such file or directory"),
+        ('["bad.json"]', "{", "bad.json: it is not JSON: Expecting property name"),
+        ('["bad.json"]', '{"a": NaN}', "bad.json: it is not JSON: NaN is not a number of JSON"),
+        ('["bad.json"]', "[]", "bad.json: it is not an object that describes a format"),
+        ('["bad.json"]', '{"name": "hermes"}', "bad.json: "),
+        ('"lines.json"', "", "toolwire.toml:1: format_files: Input should be a valid tuple (it is 'lines.json')"),
+    ],
+)
+def test_a_file_of_a_format_that_cannot_be_used_is_named(
+    names: str, content: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("toolwire.toml").write_text(f"format_files = {names}\n[profiles.mine]\nmodel = 'm'\n")
+    Path("bad.json").write_text(content)
+    assert run(["check", "mine", "--config", "toolwire.toml"]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+
+
+def test_a_sidecar_knows_the_format_of_a_file(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = json.dumps({"id": 1, "do": "parse", "text": TEXT, "format": "call_lines", "tools": TOOLS})
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(f"{request}\n".encode())))
+    assert run(["serve", "--sidecar", "--format", "lines.json"]) == 0
+    assert "get_weather" in capsys.readouterr().out
+    assert run(["serve", "--sidecar", "--format", "hermes"]) == 2
+    assert "each request names its format" in capsys.readouterr().err
