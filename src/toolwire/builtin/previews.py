@@ -11,7 +11,7 @@ import difflib
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from toolwire.builtin.matching import split_lines

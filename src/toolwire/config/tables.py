@@ -35,8 +35,8 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from toolwire.config.gateway_tables import GatewayTable, PriceTable
 from toolwire.config.format_files import register_format_files
+from toolwire.config.gateway_tables import GatewayTable, PriceTable
 from toolwire.config.toml_source import read_text, read_toml, refused, toml_line
 from toolwire.errors import ConfigurationError, UnknownApi
 from toolwire.policy.rule_tables import PolicyTable, TierName

@@ -75,7 +75,9 @@ class OmittedLines:
     lines: int
     characters: int
 
-    def __str__(self) -> str:
+    @property
+    def notice(self) -> str:
+        """The line in their place."""
         return f"({self.lines:,} lines are left out here)"
 
 
@@ -93,7 +95,7 @@ def show_lines(lines: Iterable[str | OmittedLines], *, head: Iterable[str] = ())
         # Groups are taken from both ends in turn, for the same reason as the ends of a text in `ApprovalView.of`.
         at_front = len(front) <= len(back)
         group = groups[0 if at_front else -1]
-        shown, left_out = ([str(group)], group.characters) if isinstance(group, OmittedLines) else _show_group(group)
+        shown, left_out = ([group.notice], group.characters) if isinstance(group, OmittedLines) else _show_group(group)
         room -= sum(len(line) + 1 for line in shown)
         if room < 0 or len(front) + len(back) + len(shown) > MAX_LINES:
             break
@@ -110,7 +112,7 @@ def show_lines(lines: Iterable[str | OmittedLines], *, head: Iterable[str] = ())
             for group in groups
         ]
         omitted = OmittedLines(sum(part.lines for part in rest), sum(part.characters for part in rest))
-        front.append(str(omitted))
+        front.append(omitted.notice)
         hidden += omitted.characters
     notice = [f"(NOT ALL OF THIS IS SHOWN: {hidden:,} characters are left out)"] if hidden else []
     return "\n".join([*notice, *(escape_invisible(line, "\t") for line in head), *front, *reversed(back)])
