@@ -6,7 +6,7 @@ Build expressions with the functions, which merge neighbours and remove what can
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from toolwire.text.identity_cache import IdentityCache
 
@@ -74,6 +74,13 @@ class Lexeme:
     """A regular expression, without rules, that engines with a lexer read as one unit: the longest match counts."""
 
     part: Expression
+    _hash: list[int] = field(default_factory=list, repr=False, compare=False)
+
+    def __hash__(self) -> int:
+        """Return the hash of the expression, which is computed once, because text between markers is long."""
+        if not self._hash:
+            self._hash.append(hash(self.part))
+        return self._hash[0]
 
 
 Expression = Fixed | Chars | Chain | Either | Repeat | RuleName | Lexeme

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from toolwire.grammars.algebra import (
     NOTHING,
     Expression,
+    Lexeme,
     chars,
     chars_except,
     choice,
@@ -80,8 +82,8 @@ class FreeText:
 
     def alone(self) -> Expression:
         """Return text without calls, which may be empty."""
-        start = (lambda text: sequence(chars_except(self._closed_start), text)) if self._closed_start else None
-        return self._text(NOTHING, start)
+        closed = self._closed_start
+        return self._text(NOTHING, (lambda text: _after_start(text, closed)) if closed else None)
 
     def before(self, calls: Expression) -> Expression:
         """Return text without calls, or text and then calls, which begin with the opener."""
@@ -91,14 +93,14 @@ class FreeText:
 
     def after(self, calls: Expression) -> Expression:
         """Return calls that text may follow, which begins with a blank or a letter and contains no further call."""
-        return sequence(calls, self._text(NOTHING, lambda text: sequence(chars_except("<[{(`,;|"), text)))
+        return sequence(calls, self._text(NOTHING, lambda text: _after_start(text, "<[{(`,;|")))
 
-    def _text(self, rest: Expression, change: Callable[[Expression], Expression] | None = None) -> Expression:
+    def _text(self, rest: Expression, change: Callable[[Lexeme], Expression] | None = None) -> Expression:
         """Return text, as `change` restricts its beginning, behind whose marker the rest of calls may follow."""
         text: Expression = self._prose.text
         until: Expression = self._prose.until
         if change is not None:
-            text, until = lexeme(change(self._prose.text.part)), lexeme(change(self._prose.until.part))
+            text, until = change(self._prose.text), change(self._prose.until)
         if self._opener is None or (rest == NOTHING and not self._opener.names):
             return optional(text)
         return choice([sequence(until, self._behind_marker(rest, self._opener)), optional(text)])
@@ -128,12 +130,19 @@ class FreeText:
 
     def _at_marker(self, rest: Expression, prefix: str) -> Expression:
         """Return text, which may be empty, that begins as a marker does; `prefix` was read before."""
+        return self._text(rest, lambda text: _at_one_of(text, self._first, prefix))
 
-        def change(text: Expression) -> Expression:
-            rests = {first: without_prefix(text, prefix + first, {}) for first in self._first}
-            return choice(sequence(literal(first), rest) for first, rest in rests.items())
 
-        return self._text(rest, change)
+def _after_start(text: Lexeme, closed: str) -> Expression:
+    """Return text behind a character outside a set."""
+    return lexeme(sequence(chars_except(closed), text.part))
+
+
+@lru_cache(256)  # the markers are those of the format
+def _at_one_of(text: Lexeme, first: str, prefix: str) -> Expression:
+    """Return the texts that begin with one of some characters, without the prefix that was read before it."""
+    rests = {character: without_prefix(text.part, prefix + character, {}) for character in first}
+    return lexeme(choice(sequence(literal(character), rest) for character, rest in rests.items()))
 
 
 def _differing(names: Iterable[str], first: str, others: str) -> Expression:

@@ -22,6 +22,7 @@ from toolwire.grammars.algebra import (
     repeat,
     sequence,
 )
+from toolwire.grammars.automaton import automaton, counts
 
 
 def write_gbnf(root: Expression, rules: Mapping[str, Expression]) -> str:
@@ -31,9 +32,57 @@ def write_gbnf(root: Expression, rules: Mapping[str, Expression]) -> str:
     lines += [f"{name} ::= {writer.write(rules[rule])}" for rule, name in writer.names.items()]
     lexemes = list(writer.lexemes.items())
     for part, name in lexemes:
-        lines.append(f"{name} ::= {writer.write(part)}")
+        lines += _lexeme_rules(writer, name, part)
         lexemes += list(writer.lexemes.items())[len(lexemes) :]  # those inside this one
     return "\n".join(lines) + "\n"
+
+
+def _lexeme_rules(writer: RuleWriter, name: str, part: Lexeme) -> Iterator[str]:
+    """Yield the rules of a lexeme."""
+    states = _state_rules(part)
+    if not states:
+        yield f"{name} ::= {writer.write(part.part)}"
+    for suffix, text in states:
+        yield f"{name}{suffix} ::= {text.replace(_OWN_NAME, name)}"
+
+
+_OWN_NAME = "\0"
+"""The name of a lexeme in the texts of its rules."""
+
+
+@lru_cache(1000)  # text around calls is the same in all grammars of a format
+def _state_rules(part: Lexeme) -> tuple[tuple[str, str], ...]:
+    """Return the rules of a lexeme, each by what is behind its name in the rule's name; none if one rule is enough.
+
+    Text between markers has a rule for each state of its automaton. xgrammar computes the mask at the beginning of a
+    rule once, for all that may follow in it. Inside a choice in parentheses, it tries most tokens again each time:
+    tens of milliseconds.
+    """
+    if not _has_detours(part) or counts(part):
+        return ()
+    states = automaton(part)
+    suffixes = ["", *(f"-{number}" for number in range(1, len(states)))]
+    rules: list[tuple[str, str]] = []
+    for number, (suffix, state) in enumerate(zip(suffixes, states, strict=True)):
+        loops = [f"{write_class(part.ranges, _escape_in_class)}* " for part, target in state.ways if target == number]
+        options = ['""'] if state.may_end else []
+        for characters, target in state.ways:
+            if target != number:
+                following = f" {_OWN_NAME}{suffixes[target]}" if states[target].ways else ""
+                options.append(write_class(characters.ranges, _escape_in_class) + following)
+        if loops and len(options) > 1:  # a choice in parentheses is what the rules are for
+            rules.append((suffix, f"{loops.pop()}{_OWN_NAME}{suffix}-"))
+            suffix = f"{suffix}-"
+        if state.ways:
+            rules.append((suffix, "".join(loops) + " | ".join(options)))
+    return tuple(rules)
+
+
+def _has_detours(part: Expression) -> bool:
+    """Return whether a choice is repeated any number of times, as in text between markers and in strings."""
+    if isinstance(part, Repeat) and part.most is None and isinstance(part.part, Either):
+        return True
+    return any(map(_has_detours, inside(part)))
 
 
 def reachable(root: Expression, rules: Mapping[str, Expression]) -> dict[str, str]:
@@ -75,7 +124,7 @@ class RuleWriter:
 
     def __init__(self, names: Mapping[str, str] | None = None) -> None:
         self.names = names or {}
-        self.lexemes: dict[Expression, str] = {}
+        self.lexemes: dict[Lexeme, str] = {}
         self._texts: dict[tuple[int, bool], tuple[Expression, str]] = {}
 
     def write(self, part: Expression, *, inner: bool = False) -> str:
@@ -94,11 +143,11 @@ class RuleWriter:
         """Return a set of characters outside of lexemes."""
         return write_class(part.ranges, _escape_in_class)
 
-    def lexeme(self, content: Expression, inner: bool) -> str:
+    def lexeme(self, part: Lexeme, inner: bool) -> str:
         """Return a lexeme: the name of its rule, because strings, numbers and white space appear everywhere."""
-        if isinstance(content, Fixed):
-            return self.write(content)
-        return self.lexemes.setdefault(content, f"{self.prefix}{len(self.lexemes)}")
+        if isinstance(part.part, Fixed):
+            return self.write(part.part)
+        return self.lexemes.setdefault(part, f"{self.prefix}{len(self.lexemes)}")
 
     def _written(self, part: Expression, inner: bool) -> str:
         match part:
@@ -110,8 +159,8 @@ class RuleWriter:
                 if name not in self.names:
                     raise AssertionError(f"the rule {name!r} inside a lexeme")
                 return self.names[name]
-            case Lexeme(content):
-                return self.lexeme(content, inner)
+            case Lexeme():
+                return self.lexeme(part, inner)
             case Repeat(Either((Chars() as plain, *longer)), 0, None) if self.sets_first:
                 # xgrammar computes the mask inside a string of such a form a thousand times as fast.
                 text = self.write(sequence(repeat(plain), repeat(sequence(choice(longer), repeat(plain)))))

@@ -19,7 +19,7 @@ def write_lark(root: Expression, rules: Mapping[str, Expression]) -> str:
     writer, regex = _LarkWriter(reachable(root, rules)), _RegexWriter()
     lines = [f"start: {writer.write(root)}"]
     lines += [f"{name}: {writer.write(rules[rule])}" for rule, name in writer.names.items()]
-    lines += [f"{name}: /{regex.write(part)}/" for part, name in writer.lexemes.items()]
+    lines += [f"{name}: /{regex.write(each.part)}/" for each, name in writer.lexemes.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -29,7 +29,7 @@ class _LarkWriter(RuleWriter):
     prefix, sets_first = "T", False
 
     def characters(self, part: Chars) -> str:
-        return self.lexeme(part, False)
+        return self.lexeme(Lexeme(part), False)
 
     def _written(self, part: Expression, inner: bool) -> str:
         if isinstance(part, Either) and len(part.options) > MAX_LITERALS:
@@ -53,8 +53,8 @@ class _RegexWriter(RuleWriter):
     def characters(self, part: Chars) -> str:
         return write_class(part.ranges, _escape)
 
-    def lexeme(self, content: Expression, inner: bool) -> str:
-        return self.write(content, inner=inner)
+    def lexeme(self, part: Lexeme, inner: bool) -> str:
+        return self.write(part.part, inner=inner)
 
 
 def _escape(character: str) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.property.test_grammars import WITH_CALLS
 
+import toolwire
 from toolwire.grammars.algebra import (
     ANY,
     LAST,
@@ -20,6 +22,8 @@ from toolwire.grammars.algebra import (
     sequence,
 )
 from toolwire.grammars.gbnf_writer import RuleWriter, repetition, write_gbnf
+from toolwire.grammars.prose import prose
+from toolwire.wire.syntax import WireFormat
 
 WORD = Lexeme(repeat(char_range("a", "z"), 1))
 
@@ -85,3 +89,33 @@ def test_a_repeated_choice_begins_with_its_sets_of_characters() -> None:
     assert write_gbnf(only, {}) == 'root ::= ("cd" | "e")*\n'
     bounded = repeat(choice([chars("ab"), literal("e")]), 0, 3)
     assert write_gbnf(bounded, {}) == 'root ::= ([ab] | "e"){0,3}\n'
+
+
+def test_text_between_markers_has_a_rule_for_each_state() -> None:
+    """xgrammar takes tens of milliseconds for each mask inside a choice in parentheses, which ends in the text."""
+    assert write_gbnf(prose(("<a>",)).until, {}).splitlines() == [
+        "root ::= t0",
+        "t0 ::= [^\\u003C]* [\\u003C] t0-1",
+        "t0-1 ::= [\\u003C]* t0-1-",
+        "t0-1- ::= [^\\u003Ca] t0 | [a] t0-2",
+        "t0-2 ::= [^\\u003C\\u003E] t0 | [\\u003C] t0-1 | [\\u003E]",
+    ]
+    assert write_gbnf(prose((), ("<a",)).text, {}).splitlines() == [
+        "root ::= t0",
+        "t0 ::= [^\\u003C]* t0-",
+        't0- ::= "" | [\\u003C] t0-1',
+        "t0-1 ::= [\\u003C]* t0-1-",
+        't0-1- ::= "" | [^\\u003Ca] t0',
+    ]
+
+
+def test_a_string_whose_length_counts_is_one_rule() -> None:
+    string = Lexeme(sequence(literal("'"), repeat(choice([chars_except("'\\"), literal("\\'")]), 1, 3), literal("'")))
+    assert len(write_gbnf(string, {}).splitlines()) == 2
+
+
+@pytest.mark.parametrize("wire", WITH_CALLS)
+def test_no_text_of_a_format_has_choices_in_parentheses(wire: WireFormat) -> None:
+    text = toolwire.grammar([], format=wire, syntax="gbnf").text
+    lexemes = [line for line in text.splitlines() if line.startswith("t") and "*" in line]
+    assert lexemes and not any("(" in line for line in lexemes)
