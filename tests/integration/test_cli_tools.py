@@ -1,4 +1,4 @@
-"""`toolwire tools` and `toolwire call` as processes, at a terminal and without one."""
+"""`toolwire tools` and `toolwire call`, at a terminal and without one."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.integration.test_cli import COMMAND, TOOLS, fails, toolwire_cli
+from tests.integration.test_cli import COMMAND, TOOLS, fails, process, toolwire_cli
 
 OWN = '''
 import toolwire
@@ -138,7 +138,7 @@ def loud() -> str:
 def test_standard_output_has_the_result_alone(tmp_path: Path) -> None:
     path = tmp_path / "loud.py"
     path.write_text(LOUD)
-    done = toolwire_cli("call", "loud", "--tools", str(path), "--json")
+    done = process("call", "loud", "--tools", str(path), "--json")
     assert json.loads(done.stdout)["result"]["result"] == "done"
     assert sorted(done.stderr.split()) == ["echoed", "loaded", "printed", "written"]
     assert toolwire_cli("call", "loud", "--tools", str(path)).stdout == "done\n"
