@@ -37,7 +37,7 @@ def toolwire_cli(*arguments: str, stdin: str | bytes = b"") -> Done:
         output = {}
         for name, stream in streams.items():
             stream.flush()
-            output[name] = stream.buffer.getvalue().decode()  # type: ignore[attr-defined]
+            output[name] = stream.buffer.getvalue().decode()
     return Done(arguments, status, **output)
 
 
