@@ -90,9 +90,10 @@ class ValkeyStore:
         name = f"{_PREFIX}:counter:{counter}"
         with _reported():
             async with self._client.pipeline(transaction=True) as pipe:
+                # The end of a counter is that of its first addition; `EXPIRE NX` needs Redis 7.
+                pipe.set(name, 0, ex=math.ceil(seconds), nx=True)
                 pipe.incrby(name, amount)
-                pipe.expire(name, math.ceil(seconds), nx=True)
-                return int((await pipe.execute())[0])
+                return int((await pipe.execute())[1])
 
     async def close(self) -> None:
         """See `StateStore`."""
