@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from typing import Any, Protocol
 
 from toolwire.errors import ProviderError
-from toolwire.text.json_text import is_nested_too_deeply, refuse_constant
+from toolwire.text.json_text import is_nested_too_deeply, refuse_constant, same_object
 from toolwire.text.secret_spellings import encoded_spellings
 
 MAX_BODY = 64 << 20
@@ -132,10 +132,17 @@ async def beginning(pieces: AsyncIterator[bytes], limit: int) -> bytes:
     return bytes(body[:limit])
 
 
-def json_of(body: bytes) -> Any:
-    """Return the JSON value of a body; None if it is not JSON, or is nested too deeply to be read."""
+def json_of(body: bytes, *, lets_threads_run: bool = False) -> Any:
+    """Return the JSON value of a body; None if it is not JSON, or is nested too deeply to be read.
+
+    Args:
+        body: the body.
+        lets_threads_run: whether other threads can run after each object.
+    """
+    hook = same_object if lets_threads_run else None
     try:
-        value = json.loads(body, parse_constant=refuse_constant)  # as in streams, a number out of range is read
+        # As in streams, a number out of range is read.
+        value = json.loads(body, parse_constant=refuse_constant, object_hook=hook)
     except (ValueError, RecursionError):
         return None
     return None if is_nested_too_deeply(value, body) else value

@@ -108,10 +108,10 @@ class RetriedUpstream(WrappedUpstream):
             if answer.body:  # its events are there
                 events = [event async for group in answer.events for event in group]
                 if not judge(reading).faults:
-                    yield EventAnswer(at_once(events), answer.body, answer.media_type)
+                    yield EventAnswer(at_once(events), answer.body, answer.media_type, answer.size)
                     return
-                answer = EventAnswer(at_once(events))
-            yield EventAnswer(self._events(question, reading, answer.events, stack))
+                answer = EventAnswer(at_once(events), size=answer.size)
+            yield EventAnswer(self._events(question, reading, answer.events, stack), size=answer.size)
 
     async def _events(
         self, question: Question, reading: BackendReading, groups: AsyncIterator[Sequence[Event]], stack: AsyncExitStack

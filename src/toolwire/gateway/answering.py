@@ -15,6 +15,7 @@ from toolwire.gateway.client_apis import ClientApi
 from toolwire.gateway.failures import GatewayFailure, failure_in_answer, release_frames
 from toolwire.gateway.passed_streams import PassedStreamReader
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, Upstream
+from toolwire.gateway.request_body import beside_loop
 from toolwire.inspector.recorded_exchange import Exchange
 from toolwire.messages import Problem
 from toolwire.providers.failure_kinds import INTERNAL, UNAVAILABLE, UNREACHABLE
@@ -259,7 +260,6 @@ async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply:
     Raises:
         GatewayFailure: none answers.
     """
-    api = question.client_api.api
     try:
         async with _first_answer(question, upstreams, reply) as answer:
             assert isinstance(answer, EventAnswer)  # only streams are passed on piece by piece
@@ -272,13 +272,17 @@ async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply:
     if answer.body:
         await reply.whole(200, answer.body, answer.media_type, notes_header(question))
         return
-    body = json.dumps(
-        api.encode_response(
-            collect(events), model=question.model, id=question.id, created=question.created, notes=question.notes
-        ),
-        ensure_ascii=False,
-    ).encode("utf-8", "backslashreplace")  # half a character is an escape in JSON too
+    body = await beside_loop(answer.size, _encoded_whole, question, events)
     await reply.whole(200, body, "application/json", notes_header(question))
+
+
+def _encoded_whole(question: Question, events: Sequence[Event]) -> bytes:
+    """Return the bytes of a whole answer in the client's API."""
+    body = question.client_api.api.encode_response(
+        collect(events), model=question.model, id=question.id, created=question.created, notes=question.notes
+    )
+    # Half a character is an escape in JSON too.
+    return json.dumps(body, ensure_ascii=False).encode("utf-8", "backslashreplace")
 
 
 async def _all_events(question: Question, answer: EventAnswer) -> list[Event]:

@@ -119,11 +119,13 @@ class EventAnswer:
         events: the events, in the groups in which they arrive.
         body: the bytes of a whole answer that is passed on as it is instead; b"" to encode the events.
         media_type: the media type of these bytes.
+        size: the size of a whole answer at the backend, in bytes; 0 if it is not known.
     """
 
     events: AsyncIterator[Sequence[Event]]
     body: bytes = b""
     media_type: str = ""
+    size: int = 0
 
 
 Answer = PassedAnswer | EventAnswer

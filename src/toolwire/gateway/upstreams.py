@@ -18,7 +18,7 @@ from toolwire.gateway.client_tools import ClientTools
 from toolwire.gateway.failures import GatewayFailure, backend_failure, failure_in_answer
 from toolwire.gateway.fenced_output import FencedOutput
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, at_once
-from toolwire.gateway.request_body import beside_loop
+from toolwire.gateway.request_body import LARGE, beside_loop
 from toolwire.gateway.text_prompts import describe_request
 from toolwire.inspector.recorded_exchange import BackendAttempt
 from toolwire.messages import Message, Problem
@@ -258,7 +258,13 @@ class ApiUpstream:
     ) -> EventAnswer:
         """Read a whole answer; it is passed on if the client speaks its API and its text contains no calls."""
         body = await answer.read()
-        data = json_of(body)
+        media_type = answer.headers.get("content-type", "application/json")
+        return await beside_loop(len(body), self._read, body, media_type, api, backend_request, passes=passes)
+
+    def _read(
+        self, body: bytes, media_type: str, api: ProviderApi, backend_request: _BackendRequest, *, passes: bool
+    ) -> EventAnswer:
+        data = json_of(body, lets_threads_run=len(body) >= LARGE)
         if not isinstance(data, dict):
             raise GatewayFailure(UNREACHABLE, f"{self.name} did not answer with a JSON object")
         response = api.decode_response(data, tools=backend_request.request.tools, id_seed=backend_request.question.id)
@@ -272,14 +278,14 @@ class ApiUpstream:
         if passes and error is None:
             if attempt is not None:
                 attempt.passed_on(body)
-            return EventAnswer(at_once(events), body, _media_type(answer))
+            return EventAnswer(at_once(events), body, media_type, len(body))
         if attempt is not None:
             attempt.arrived(body, restored)
         if error is not None:
             raise self._failure(error)
         answer_problem = next((problem for problem in reversed(response.problems) if problem.index is None), None)
         self._check_all_read(answer_problem)
-        return EventAnswer(at_once(restored))
+        return EventAnswer(at_once(restored), size=len(body))
 
     @property
     def may_read_text(self) -> bool:
@@ -323,10 +329,6 @@ async def _preceded(first: _T, rest: AsyncIterator[_T]) -> AsyncIterator[_T]:
     yield first
     async for piece in rest:
         yield piece
-
-
-def _media_type(answer: HttpAnswer) -> str:
-    return answer.headers.get("content-type", "application/json")
 
 
 class TextUpstream:

@@ -17,7 +17,7 @@ from tests.unit.gateway.test_errors_in_answers import CONTENT, ERROR, EVENT, GOO
 
 from toolwire import ContentDelta, Finish, FinishReason, ProviderError, get_api
 from toolwire.client.client import Client
-from toolwire.gateway import request_body, stored_responses
+from toolwire.gateway import request_body, stored_responses, upstreams
 from toolwire.gateway.answer_retries import RetriedUpstream
 from toolwire.gateway.app import Gateway
 from toolwire.gateway.failures import GatewayFailure
@@ -95,6 +95,48 @@ def test_other_requests_are_answered_during_work_on_a_large_body(
     assert not gate.was_held_up
 
 
+_PLACES = [(api, place) for api in CLIENTS for place in ("parse", "decode", "look for calls", "encode")]
+_PLACES.remove(("chat", "encode"))  # an answer of the client's own API is passed on
+
+
+@pytest.mark.parametrize(("api", "place"), _PLACES)
+def test_other_requests_are_answered_during_work_on_a_large_answer(
+    api: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = _Gate()
+    match place:
+        case "parse":
+            monkeypatch.setattr(upstreams, "json_of", gate.around(upstreams.json_of))
+        case "decode":
+            kind = type(get_api("openai_compatible"))
+            monkeypatch.setattr(kind, "decode_response", gate.around(kind.decode_response))
+        case "look for calls":
+            monkeypatch.setattr(upstreams, "merge_text", gate.around(upstreams.merge_text))
+        case _:
+            kind = type(get_api(CLIENTS[api]))
+            monkeypatch.setattr(kind, "encode_response", gate.around(kind.encode_response))
+    text = "x" * LARGE
+    answer = json.dumps({"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}).encode()
+    app = gateway(backend(answer, piece=LARGE, calls_in_text="auto"))
+    path, body = asked(api)
+    got = asyncio.run(_answered_meanwhile(app, gate, lambda: request(app, path, body)))
+    assert got.status == 200 and text.encode() in got.body
+    assert not gate.was_held_up
+
+
+def test_other_requests_are_answered_while_a_large_answer_is_encoded_that_may_be_asked_once_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gate = _Gate()
+    kind = type(get_api("anthropic_messages"))
+    monkeypatch.setattr(kind, "encode_response", gate.around(kind.encode_response))
+    answer = json.dumps({"choices": [{"message": {"content": "x" * LARGE}, "finish_reason": "stop"}]}).encode()
+    app = gateway(RetriedUpstream(backend(answer, piece=LARGE, calls_in_text="auto")))
+    path, body = asked("messages")
+    assert asyncio.run(_answered_meanwhile(app, gate, lambda: request(app, path, body))).status == 200
+    assert not gate.was_held_up
+
+
 def test_other_requests_are_answered_while_a_body_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     gate = _Gate()
     monkeypatch.setattr(request_body, "unpacked", gate.around(request_body.unpacked))
@@ -145,6 +187,27 @@ def test_a_small_body_stays_on_the_event_loop(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(("size", "is_large"), [(LARGE // 2, False), (LARGE, True)])
 def test_other_threads_can_run_after_each_object_of_a_large_body(size: int, is_large: bool) -> None:
     body = json.dumps({"x": [{"a": "b" * 500}] * (size // 500)}).encode()
+    assert (_calls_during(lambda: object_of(body)) > size // 500) == is_large
+
+
+def test_other_threads_can_run_after_each_object_of_a_large_answer() -> None:
+    body = json.dumps({"x": [{"a": "b" * 500}] * (LARGE // 500)}).encode()
+    app = gateway(backend(body, piece=LARGE))
+    calls = 0
+    json_of = upstreams.json_of
+
+    def counted(body: bytes, **options: Any) -> Any:
+        nonlocal calls
+        calls = _calls_during(lambda: json_of(body, **options))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(upstreams, "json_of", counted)
+        assert asyncio.run(request(app, *asked("chat"))).status == 502
+    assert calls > LARGE // 500
+
+
+def _calls_during(work: Callable[[], Any]) -> int:
+    """Return how many functions of Python some work calls."""
     calls = 0
 
     def count(frame: Any, event: str, argument: Any) -> None:
@@ -153,11 +216,11 @@ def test_other_threads_can_run_after_each_object_of_a_large_body(size: int, is_l
 
     sys.setprofile(count)
     try:
-        object_of(body)
+        work()
     finally:
         sys.setprofile(None)
     # The decoder is written in C: only a call of a function of Python lets another thread run.
-    assert (calls > size // 500) == is_large
+    return calls
 
 
 def _failing_retry() -> RetriedUpstream:
