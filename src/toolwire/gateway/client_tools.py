@@ -221,6 +221,17 @@ def _has_tools(part: OpaquePart) -> bool:
     return part.provider == _RESPONSES and part.data.get("type") == "additional_tools"
 
 
+def _joined(texts: Sequence[TextPart]) -> TextPart:
+    """Return texts as one, with the members of all of them: a mark of a cache is then behind the last."""
+    members = [part.extra for part in texts if part.extra is not None]
+    text = "\n\n".join(part.text for part in texts)
+    if not members:
+        return TextPart(text)
+    return TextPart(
+        text, OpaquePart({name: each.data[name] for each in members for name in each.data}, members[0].provider)
+    )
+
+
 def _with_system_first(messages: Iterable[Message]) -> Iterator[Message]:
     """Yield the messages with all instructions in one, at the beginning: many templates take no other."""
     instructions: list[Part] = []
@@ -230,8 +241,8 @@ def _with_system_first(messages: Iterable[Message]) -> Iterator[Message]:
             instructions += message.parts
         elif message.parts:
             conversation.append(message)
-    texts = [part.text for part in instructions if isinstance(part, TextPart) and part.text]
+    texts = [part for part in instructions if isinstance(part, TextPart) and part.text]
     rest = [part for part in instructions if not isinstance(part, TextPart)]
     if texts or rest:
-        yield Message("system", (*([TextPart("\n\n".join(texts))] if texts else []), *rest))
+        yield Message("system", (*([_joined(texts)] if texts else []), *rest))
     yield from conversation

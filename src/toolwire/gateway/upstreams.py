@@ -20,13 +20,14 @@ from toolwire.gateway.fenced_output import FencedOutput
 from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Question, at_once
 from toolwire.gateway.request_body import LARGE, beside_loop
 from toolwire.gateway.text_prompts import describe_request
+from toolwire.gateway.unread_members import unread_members
 from toolwire.inspector.recorded_exchange import BackendAttempt
 from toolwire.messages import Message, Problem
 from toolwire.models.backends import Backend, StreamOptions
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.failure_kinds import INVALID, UNREACHABLE
 from toolwire.providers.parsing import AnswerReader, merge_text
-from toolwire.providers.request import result_texts
+from toolwire.providers.request import Note, result_texts
 from toolwire.wire.format_registry import AUTO
 from toolwire.wire.profiles import profile
 from toolwire.wire.stream_parser import ParseOptions
@@ -68,6 +69,10 @@ class _BackendRequest:
         self.attempt: BackendAttempt | None = None
         is_same = question.client_api.api.kind == kind
         self._tools = None if is_same else ClientTools(question.request, question.notes)
+        for path in () if is_same else unread_members(question.body, question.client_api.api.kind):
+            note = Note("dropped", path, "no other API has a place for it")
+            if note not in question.notes:  # a model may be asked more than once
+                question.notes.append(note)
         self.request = question.request if self._tools is None else self._tools.request
         if question.reading is not None:
             question.reading.tools = self.request.tools
