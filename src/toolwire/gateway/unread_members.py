@@ -81,15 +81,15 @@ def unread_members(body: Mapping[str, Any], kind: str) -> Iterator[str]:
         body: the body of a request.
         kind: the API that it belongs to.
     """
-    found: set[str] = set()
+    paths: set[str] = set()
     for place in _PLACES.get(kind, ()):
         for item in _objects(body, place.path):
             if place.of and item.get("type") not in place.of and place.of.isdisjoint(item):
                 continue
             for name in item.keys() - place.read:
                 path = f"{'.'.join(place.path)}.{name}"
-                if item[name] not in _NO_VALUE and path not in found:
-                    found.add(path)
+                if item[name] not in _NO_VALUE and path not in paths:
+                    paths.add(path)
                     yield path
 
 
