@@ -470,6 +470,8 @@ def main() -> int:
     for name in FAULTS:
         if options.only in name:
             faults.append(measure(name, options.tries, options.seed))
+            # All faults take an hour: what was measured is shown although the run may be stopped.
+            print(f"{name}: {faults[-1].survived} of {options.tries} survived", file=sys.stderr, flush=True)
             if options.record:
                 record(faults[-1])
     if options.json:

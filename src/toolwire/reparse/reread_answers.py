@@ -148,5 +148,8 @@ def _tools(row: AnswerRow, options: ReparseOptions) -> Sequence[Any]:
     return options.tools if row.tools is None else row.tools
 
 
+_ENCODER: Final = json.JSONEncoder(default=str)
+
+
 def _json(calls: Calls | None) -> str:
-    return json.dumps(calls, ensure_ascii=True, default=str)
+    return _ENCODER.encode(calls)
