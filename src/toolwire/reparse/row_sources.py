@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from toolwire._surface import needs_extra
 from toolwire.errors import ConfigurationError, StateError
+from toolwire.reparse.engine_logs import logged_answer
 from toolwire.runtime.sqlite import open_database
 from toolwire.telemetry.records import NATIVE
 from toolwire.telemetry.request_rows import TOOLS, message_numbers
@@ -130,7 +131,16 @@ def _rows(path: Path, position: int) -> Iterator[Row]:
         return _parquet_rows(path, position)
     if path.suffix.lower() in (".txt", ".text", ".out"):
         return _text_row(path, position)
+    if path.suffix.lower() == ".log":
+        return _engine_lines(path, position)
     return _json_lines(path, position)
+
+
+def _engine_lines(path: Path, position: int) -> Iterator[Row]:
+    """Yield the answers in a log of an engine, or of JSON lines; other lines are passed over."""
+    for end, line in _json_lines(path, position):
+        if (row := line if line is _TOO_LONG else logged_answer(line)) is not None:
+            yield end, row
 
 
 def _json_lines(path: Path, position: int) -> Iterator[Row]:
