@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+MAX_NAMED = 50
+"""Maximum number of members that are named: a body can have as many as it has bytes."""
 _NO_VALUE: tuple[Any, ...] = (None, "", [], {})
 
 
@@ -77,6 +79,8 @@ _PLACES: Mapping[str, tuple[_Place, ...]] = {
 def unread_members(body: Mapping[str, Any], kind: str) -> Iterator[str]:
     """Yield the paths of members with a value that are not read, each once, without the positions in lists.
 
+    After `MAX_NAMED` of them, "further members" is the last one.
+
     Args:
         body: the body of a request.
         kind: the API that it belongs to.
@@ -84,13 +88,18 @@ def unread_members(body: Mapping[str, Any], kind: str) -> Iterator[str]:
     paths: set[str] = set()
     for place in _PLACES.get(kind, ()):
         for item in _objects(body, place.path):
-            if place.of and item.get("type") not in place.of and place.of.isdisjoint(item):
+            type = item.get("type")
+            if place.of and not (isinstance(type, str) and type in place.of) and place.of.isdisjoint(item):
                 continue
-            for name in item.keys() - place.read:
+            for name in item:
                 path = f"{'.'.join(place.path)}.{name}"
-                if item[name] not in _NO_VALUE and path not in paths:
-                    paths.add(path)
-                    yield path
+                if name in place.read or item[name] in _NO_VALUE or path in paths:
+                    continue
+                if len(paths) == MAX_NAMED:
+                    yield "further members"
+                    return
+                paths.add(path)
+                yield path
 
 
 def _objects(value: Any, path: tuple[str, ...]) -> Iterator[Mapping[str, Any]]:

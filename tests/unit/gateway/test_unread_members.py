@@ -11,7 +11,7 @@ import pytest
 from tests.unit.gateway.gateway_calls import CLIENTS, gateway, run
 
 from toolwire import Client, FinishReason, ParsedResponse
-from toolwire.gateway.unread_members import unread_members
+from toolwire.gateway.unread_members import MAX_NAMED, unread_members
 from toolwire.gateway.upstreams import ApiUpstream
 from toolwire.testing import ScriptedTransport
 
@@ -131,3 +131,17 @@ def test_a_member_that_occurs_often_is_one_note() -> None:
     parts = [{"text": "x", "novel": 1, "older": None}, {"text": "y", "novel": 2}]
     body = {"contents": [{"parts": parts}, {"parts": parts, "new": "z"}]}
     assert list(unread_members(body, "gemini")) == ["contents.new", "contents.parts.novel"]
+
+
+@pytest.mark.parametrize("type", [[], {}, 5, None])
+def test_a_type_of_any_kind_is_passed_over(type: Any) -> None:
+    part = {"text": "x", "type": type, "own": 1}
+    assert list(unread_members({"contents": [{"role": "user", "parts": [part]}]}, "gemini"))[-1] == "contents.parts.own"
+    assert list(unread_members({"messages": [{"content": [{"type": type, "own": 1}]}]}, "anthropic_messages")) == []
+
+
+def test_only_the_first_of_many_members_are_named() -> None:
+    message = {"role": "user", "content": "x", **{f"own{at}": 1 for at in range(5_000)}}
+    *names, last = unread_members({"messages": [message, {"other": 1}]}, "anthropic_messages")
+    assert names == [f"messages.own{at}" for at in range(MAX_NAMED)]
+    assert last == "further members"
