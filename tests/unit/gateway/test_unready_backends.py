@@ -88,3 +88,16 @@ def test_a_gateway_is_ready_once_credentials_are_there(monkeypatch: pytest.Monke
 
 def test_a_gateway_of_other_backends_is_ready() -> None:
     assert ready(ModelTable([])) == (200, {"status": "ok"})
+
+
+def test_a_backend_that_could_be_asked_once_is_not_looked_at_again() -> None:
+    looks: list[str] = []
+
+    def check(name: str, reason: str) -> str:
+        looks.append(name)
+        return reason
+
+    models = ModelTable([], {"good": lambda: check("good", ""), "bad": lambda: check("bad", "it has no key")})
+    for _ in range(2):
+        assert asyncio.run(models.unready()) == {"bad": "it has no key"}
+    assert looks == ["good", "bad", "bad"]
