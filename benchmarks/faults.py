@@ -466,6 +466,9 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--record", action="store_true", help=f"store the figures in {RECORD.name}")
     options = parser.parse_args()
+    # A shell lets programs in the background ignore these, and the processes that are tried would ignore them too.
+    for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     faults = []
     for name in FAULTS:
         if options.only in name:
