@@ -19,7 +19,7 @@ _COMMON = settings(
     print_blob=True,
 )
 
-settings.register_profile("default", _COMMON, max_examples=30, derandomize=True, database=None)
+settings.register_profile("default", _COMMON, max_examples=40, derandomize=True, database=None)
 settings.register_profile("thorough", _COMMON, max_examples=3000)
 settings.load_profile("default")
 
