@@ -112,7 +112,10 @@ def test_untyped_arguments_survive_where_the_format_has_types(wire: WireFormat) 
             with pytest.raises(toolwire.RenderError):
                 toolwire.render_calls(calls, format=wire)
             return
-        laws.check_round_trip(calls, (), wire.name)
+        try:
+            laws.check_round_trip(calls, (), wire.name)
+        except toolwire.RenderError:
+            assert _may_refuse(wire, calls)
 
     check()
 
