@@ -6,7 +6,7 @@ Importing Toolwire must cost next to nothing, so this module imports almost noth
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -202,6 +202,17 @@ def check_number(
         raise wrong_type(argument, value, f"{expected} or None" if optional else expected)
     if not value >= least:
         raise ValueError(f"{argument} must be at least {least:g}, not {value:g}")
+
+
+def check_choice(argument: str, value: object, choices: Sequence[str | None]) -> None:
+    """Check an argument that is one of a few values.
+
+    Raises:
+        ValueError: it is another one.
+    """
+    if value not in choices:
+        *all_but_last, last = (repr(choice) for choice in choices if choice is not None)
+        raise ValueError(f"{argument} is {value!r:.100}; it can be {', '.join(all_but_last)} or {last}")
 
 
 def check_items(argument: str, values: object, kind: type | tuple[type, ...], expected: str) -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -265,11 +266,36 @@ def test_a_grammar_is_rendered_with_what_it_cannot_express(tmp_path: Path) -> No
     assert "are in one file" in fails(2, "render", "grammar", str(path), "--tools", str(path), "-f", "hermes")
     assert "name the JSON file with the tools" in fails(2, "render", "grammar", "-f", "hermes")
     assert "name the JSON file with the calls" in fails(2, "render", "calls", "-f", "hermes")
-    assert "are for render grammar" in fails(2, "render", "definitions", str(path), "-f", "hermes", "--syntax", "gbnf")
+    alone = fails(2, "render", "definitions", str(path), "-f", "hermes", "--syntax", "gbnf", "--no-parallel", "--json")
+    assert "only render grammar takes --syntax and --json and --no-parallel" in alone
     assert "a tool's name (move), not 'other'" in fails(
         2, "render", "grammar", str(path), "-f", "hermes", "--tool-choice", "other"
     )
     assert "--constrain is auto or required" in fails(2, "ask", "x", "--constrain", "always")
+
+
+def test_the_options_of_a_rendered_grammar_are_those_of_the_function(tmp_path: Path) -> None:
+    path = tmp_path / "tools.json"
+    path.write_text(json.dumps(TOOLS))
+    done = toolwire_cli(
+        *("render", "grammar", str(path), "-f", "qwen3_coder", "--syntax", "gbnf", "--tool-choice", "required"),
+        *("--no-parallel", "--reasoning", "open", "--primed", "<think>", "--json"),
+    )
+    written = toolwire.grammar(
+        TOOLS,
+        format="qwen3_coder",
+        syntax="gbnf",
+        tool_choice="required",
+        parallel=False,
+        reasoning="open",
+        primed="<think>",
+    )
+    assert json.loads(done.stdout) == json.loads(json.dumps(asdict(written))), done.stderr
+    assert written.text != toolwire.grammar(TOOLS, format="qwen3_coder", syntax="gbnf", tool_choice="required").text
+
+
+def test_help_keeps_words_in_brackets() -> None:
+    assert "pip install 'toolwire[grammar]'" in " ".join(toolwire_cli("check-grammar", "--help").stdout.split())
 
 
 def test_check_grammar_shows_the_first_character_that_is_not_allowed(tmp_path: Path) -> None:

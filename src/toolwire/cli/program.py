@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
+from rich.markup import escape
 from typer.exceptions import TyperException
 
 from toolwire.cli import COMMANDS, EXIT_STATUS, INTERRUPTED, SUMMARY, fail
@@ -80,8 +81,11 @@ def _add(app: typer.Typer, name: str) -> None:
 
 
 def _unwrapped(epilog: str | None) -> str | None:
-    """Return the paragraphs on one line each, because Typer keeps line ends when it wraps them to the terminal."""
-    return epilog and "\n\n".join(" ".join(paragraph.split()) for paragraph in epilog.split("\n\n"))
+    """Return the paragraphs on one line each, because Typer keeps line ends when it wraps them to the terminal.
+
+    A word in brackets, as in `toolwire[grammar]`, is escaped: Typer would take it for markup and leave it out.
+    """
+    return epilog and escape("\n\n".join(" ".join(paragraph.split()) for paragraph in epilog.split("\n\n")))
 
 
 def run_program(arguments: Sequence[str]) -> int:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 import toolwire
-from toolwire.cli.console import CliError, say, write_raw
+from toolwire.cli.console import CliError, emit, say, write_raw
 from toolwire.cli.format_option import FORMAT_HELP, read_format
 from toolwire.cli.input_files import display_name, loads, read_json, read_tools
+from toolwire.cli.option_groups import takes_options
+from toolwire.grammars.message_grammar import GrammarReasoning
 from toolwire.messages import ToolCall, ToolResult
 
 EXAMPLES = """Examples:
@@ -24,9 +27,13 @@ toolwire render results results.json --format anthropic_xml
 
 toolwire render grammar tools.json --format hermes --syntax gbnf
 
+toolwire render grammar tools.json --format hermes --tool-choice required --no-parallel --json
+
 A definition is `{"name": ..., "description": ..., "parameters": {...}}`, or has the shape of OpenAI, Anthropic or MCP.
 A call is `{"name": ..., "arguments": {...}}`. A result is `{"tool_name": ..., "call_id": ..., "result": ...}`, or has
-`"error"` in place of `"result"`. A file contains one of them or a list."""
+`"error"` in place of `"result"`. A file contains one of them or a list.
+
+What a grammar cannot express of the schemas is reported on standard error; with `--json` it is in `widened`."""
 
 
 class Subject(StrEnum):
@@ -47,6 +54,59 @@ class SyntaxOption(StrEnum):
     JSON_SCHEMA = "json_schema"
 
 
+SYNTAXES: Mapping[SyntaxOption, toolwire.GrammarSyntax] = {
+    SyntaxOption.LARK: "lark",
+    SyntaxOption.GBNF: "gbnf",
+    SyntaxOption.STRUCTURAL_TAG: "structural_tag",
+    SyntaxOption.JSON_SCHEMA: "json_schema",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GrammarOptions:
+    """The options of a grammar; None or False for one that is not on the command line."""
+
+    syntax: Annotated[SyntaxOption | None, typer.Option(help="The language of a grammar; lark by default.")] = None
+    tool_choice: Annotated[
+        str | None, typer.Option(help="auto, required, none or a tool's name, for a grammar; auto by default.")
+    ] = None
+    parallel: Annotated[
+        bool | None,
+        typer.Option("--parallel/--no-parallel", help="Whether a grammar allows several calls; it does by default."),
+    ] = None
+    reasoning: Annotated[
+        GrammarReasoning | None,
+        typer.Option(help="Reasoning before everything else, for a grammar; open if the prompt has begun it."),
+    ] = None
+    primed: Annotated[
+        str | None,
+        typer.Option(help="The end of the prompt, for a grammar; by default, the end of the format's own template."),
+    ] = None
+    json: Annotated[
+        bool, typer.Option("--json", help="Print a grammar as one JSON object, with what it cannot express.")
+    ] = False
+
+    def names(self) -> list[str]:
+        """Return the options that are on the command line."""
+        values = asdict(self)
+        return [f"--{name.replace('_', '-')}" for name in values if values[name] not in (None, False)] + (
+            ["--no-parallel"] if self.parallel is False else []
+        )
+
+    def grammar_of(self, tools: list[Any], format: str) -> toolwire.Grammar:
+        """Return the grammar of a message that calls tools; see `toolwire.grammar` for the errors."""
+        return toolwire.grammar(
+            tools,
+            format=format,
+            syntax=SYNTAXES[self.syntax or SyntaxOption.LARK],
+            tool_choice=self.tool_choice or "auto",
+            parallel=self.parallel is not False,
+            reasoning=self.reasoning or "none",
+            primed=self.primed,
+        )
+
+
+@takes_options(GrammarOptions)
 def render(
     subject: Annotated[
         Subject, typer.Argument(help="The content of the file; grammar: write one for the definitions in it.")
@@ -59,14 +119,12 @@ def render(
             help="A JSON file with the definitions of the called tools; for a grammar, the same as the argument."
         ),
     ] = None,
-    syntax: Annotated[SyntaxOption | None, typer.Option(help="The language of a grammar; lark by default.")] = None,
-    tool_choice: Annotated[
-        str | None, typer.Option(help="auto, required, none or a tool's name, for a grammar; auto by default.")
-    ] = None,
+    *,
+    options: GrammarOptions,
 ) -> None:
     """Write definitions, calls or results as a model expects them, or the grammar of its calls."""
-    if subject is not Subject.GRAMMAR and (syntax is not None or tool_choice is not None):
-        raise CliError("--syntax and --tool-choice are for render grammar")
+    if subject is not Subject.GRAMMAR and (names := options.names()):
+        raise CliError(f"only render grammar takes {' and '.join(names)}")
     if subject is Subject.GRAMMAR:
         if file is not None and tools is not None:
             raise CliError(f"the tools of a grammar are in one file, and not in {file} and {tools}")
@@ -85,22 +143,14 @@ def render(
                 [_result(value, display_name(file)) for value in _objects(file)], format=format
             )
         case Subject.GRAMMAR:
-            text = _grammar(file, format, syntax or SyntaxOption.LARK, tool_choice or "auto")
+            written = options.grammar_of(read_tools(file), format)
+            if options.json:
+                emit(asdict(written))
+                return
+            for reason in written.widened:
+                say(f"toolwire: {reason}")
+            text = written.text
     write_raw(text if text.endswith("\n") else text + "\n")
-
-
-def _grammar(file: str, format: str, syntax: SyntaxOption, tool_choice: str) -> str:
-    """Return a grammar; what it offers beyond the schemas is reported on standard error."""
-    names: dict[SyntaxOption, toolwire.GrammarSyntax] = {
-        SyntaxOption.LARK: "lark",
-        SyntaxOption.GBNF: "gbnf",
-        SyntaxOption.STRUCTURAL_TAG: "structural_tag",
-        SyntaxOption.JSON_SCHEMA: "json_schema",
-    }
-    written = toolwire.grammar(read_tools(file), format=format, syntax=names[syntax], tool_choice=tool_choice)
-    for reason in written.widened:
-        say(f"toolwire: {reason}")
-    return written.text
 
 
 def _objects(file: str) -> list[Mapping[str, Any]]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, Literal, assert_never
 
-from toolwire._surface import check_type
+from toolwire._surface import check_choice, check_type
 from toolwire.errors import DefinitionError
 from toolwire.grammars.algebra import EMPTY
 from toolwire.grammars.gbnf_writer import write_gbnf
@@ -23,6 +24,7 @@ GrammarSyntax = Literal["lark", "gbnf", "structural_tag", "json_schema"]
 SYNTAXES: tuple[GrammarSyntax, ...] = ("lark", "gbnf", "structural_tag", "json_schema")
 GrammarReasoning = Literal["none", "allowed", "open"]
 """Places of reasoning: nowhere, before everything else, or already begun by the prompt."""
+_REASONING: tuple[GrammarReasoning, ...] = ("none", "allowed", "open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,13 @@ def grammar(
     Raises:
         UnknownFormat: no such format.
         DefinitionError: a tool cannot be used, its schema admits nothing, or the format or syntax cannot express this.
+        TypeError, ValueError: an argument has another type, or `reasoning` another value.
     """
     check_type("tool_choice", tool_choice, str, "auto, required, none or a tool's name")
+    check_type("parallel", parallel, bool, "True or False")
+    check_type("text_after", text_after, bool, "True or False")
+    check_type("primed", primed, (str, NoneType), "text or None")
+    check_choice("reasoning", reasoning, _REASONING)
     wire = get_format(format)
     by_name = definitions(tools, strict=True)
     chosen, mode, parallel = _chosen(by_name, tool_choice, parallel)

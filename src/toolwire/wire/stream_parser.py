@@ -8,7 +8,7 @@ from functools import lru_cache, partial
 from types import NoneType
 from typing import Any, Literal, TypedDict, Unpack
 
-from toolwire._surface import check_type, wrong_type
+from toolwire._surface import check_choice, check_type, wrong_type
 from toolwire.events import ArgumentsDelta, ContentDelta, Event, Finish, ReasoningDelta, collect
 from toolwire.messages import FinishReason, ParsedResponse
 from toolwire.text.suggest import check_options
@@ -120,12 +120,12 @@ class StreamParser:
         if primed is not None:
             check_type("primed", primed, str, "text or None")
         only = rare.get("only")
-        _check_choice("repair", repair, ("safe", "none"))
-        _check_choice("tool_choice", tool_choice, ("auto", "none"))
-        _check_choice("only", only, ("calls", "reasoning", None))
+        check_choice("repair", repair, ("safe", "none"))
+        check_choice("tool_choice", tool_choice, ("auto", "none"))
+        check_choice("only", only, ("calls", "reasoning", None))
         wire = None if isinstance(format, str) and format.lower() == AUTO else get_format(format)
         check_type("fallback", fallback, (str, NoneType), "'none', 'whole_message' or 'embedded'")
-        _check_choice("fallback", fallback, ("none", "whole_message", "embedded", None))
+        check_choice("fallback", fallback, ("none", "whole_message", "embedded", None))
         formats = all_formats()
         if tool_choice == "none":
             wire = _without_calls(wire) if wire is not None else None
@@ -228,13 +228,6 @@ class StreamParser:
             # The finish reason must not promise calls that turned out to be copies of a result.
             calls -= self._echoes.echoes
         return [*self._turns.filter(events), _CALLED] if calls else [*events, _STOPPED]
-
-
-def _check_choice(name: str, value: object, choices: Sequence[str | None]) -> None:
-    """Raise ValueError if a value is not one of the choices."""
-    if value not in choices:
-        *all_but_last, last = (repr(choice) for choice in choices if choice is not None)
-        raise ValueError(f"{name} is {value!r}; it can be {', '.join(all_but_last)} or {last}")
 
 
 def _example_call(tools: KnownTools, wire: WireFormat, name: str) -> str:
