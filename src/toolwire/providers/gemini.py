@@ -44,6 +44,7 @@ from toolwire.providers.base import ProviderApi
 from toolwire.providers.failure_kinds import INTERNAL, FailureKind
 from toolwire.providers.file_parts import files_of, images_of
 from toolwire.providers.framing import Frame, sse
+from toolwire.providers.gemini_media import read_media, write_media
 from toolwire.providers.gemini_stream import (
     ANSWER,
     KIND,
@@ -58,7 +59,14 @@ from toolwire.providers.gemini_stream import (
     write_call,
 )
 from toolwire.providers.identifiers import Alphabet
-from toolwire.providers.message_parts import Json, answer_item, note_dropped, object_of, read_tools, stand_in
+from toolwire.providers.message_parts import (
+    Json,
+    answer_item,
+    note_dropped,
+    object_of,
+    read_tools,
+    stand_in,
+)
 from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.openapi_schemas import read_openapi_schema
 from toolwire.providers.output_support import GEMINI, GEMINI_OPENAPI, OutputSupport
@@ -185,7 +193,7 @@ class Gemini(ProviderApi):
                 case TextPart(text):
                     written.append({"text": text})
                 case ImagePart() | FilePart():
-                    written.append(_media(part))
+                    written.append(write_media(part))
                 case OpaquePart(data, self.kind):
                     written.append(data)
                 case _:
@@ -213,7 +221,7 @@ class Gemini(ProviderApi):
                 case ReasoningPart(provider=provider) if provider in ("", self.kind):
                     written += signer.reasoning(part)
                 case ImagePart() | FilePart():
-                    written += [*signer.rest(), _media(part)]
+                    written += [*signer.rest(), write_media(part)]
                 case OpaquePart(data, self.kind):
                     written += [*signer.rest(), data]
                 case CitationPart() if own_ids:  # an answer has them beside its parts
@@ -298,14 +306,14 @@ class Gemini(ProviderApi):
                 yield signature_part(signature)
             yield ToolCall(str(call["name"]), object_of(call.get("args")), str(call.get("id") or ""), format=self.kind)
         else:
-            yield _read_media(part) or OpaquePart(dict(raw), self.kind)
+            yield read_media(part) or OpaquePart(dict(raw), self.kind)
 
     def _read_result(self, answer: Json) -> Iterator[Part]:
         """Yield a result, and the parts of it that a result has no place for."""
         media: list[ImagePart | FilePart] = []
         unplaced: list[Part] = []
         for raw in listed(answer.get("parts")):
-            if (part := _read_media(camel(raw))) is not None:
+            if (part := read_media(camel(raw))) is not None:
                 media.append(part)
             else:
                 unplaced.append(OpaquePart(dict(raw), self.kind))
@@ -436,7 +444,7 @@ def _result(result: ToolResult) -> Json:
     written: Json = {"id": result.call_id} if is_gemini_id(result.call_id) else {}
     written |= {"name": result.tool_name, "response": response}
     if result.media:
-        written["parts"] = list(map(_media, result.media))
+        written["parts"] = list(map(write_media, result.media))
     return written
 
 
@@ -452,28 +460,6 @@ def _has_references(value: Any) -> bool:
         elif isinstance(node, list | tuple):
             todo += node
     return False
-
-
-def _media(part: ImagePart | FilePart) -> Json:
-    name = {"displayName": part.name} if isinstance(part, FilePart) and part.name else {}
-    if part.url:
-        type = {"mimeType": part.media_type} if part.media_type else {}
-        return {"fileData": {"fileUri": part.url, **type, **name}}
-    default = "image/png" if isinstance(part, ImagePart) else "application/octet-stream"
-    return {"inlineData": {"mimeType": part.media_type or default, "data": part.data, **name}}
-
-
-def _read_media(part: Json) -> ImagePart | FilePart | None:
-    """Return the image or the file that a part consists of; None for any other part, or one with other members."""
-    key = next((key for key in ("inlineData", "fileData") if isinstance(part.get(key), Mapping)), "")
-    blob = camel(part[key]) if key else {}
-    kind, name = str(blob.pop("mimeType", None) or ""), str(blob.pop("displayName", None) or "")
-    data, url = str(blob.pop("data", None) or ""), str(blob.pop("fileUri", None) or "")
-    if len(part) > 1 or blob or not kind or not (data or url):
-        return None
-    if kind.startswith("image/"):
-        return None if name else ImagePart(data, kind, url)
-    return FilePart(data, kind, url, name)
 
 
 APIS = (Gemini(), Gemini("gemini_openapi", openapi=True))

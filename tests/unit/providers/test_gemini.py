@@ -222,12 +222,21 @@ def test_result_is_wrapped_in_an_object_and_restored(value: Any, response: Any) 
     assert read == ToolResult("x1", "f", value)
 
 
-def test_media_of_a_result_with_members_of_their_own_become_parts_of_their_own() -> None:
+def test_media_of_a_result_keep_members_of_their_own() -> None:
     sound = {"inlineData": {"mimeType": "audio/mpeg", "data": "AA=="}, "mediaProcessing": {"a": 1}}
     answered = {"functionResponse": {"name": "f", "response": {}, "parts": [sound]}}
+    [message] = API.decode_request({"contents": [{"role": "user", "parts": [answered]}]}).messages
+    [result] = message.parts
+    assert isinstance(result, ToolResult)
+    assert API.encode_results([result])[0]["parts"][0]["functionResponse"]["parts"] == [sound]
+
+
+def test_media_of_a_result_with_a_signature_become_parts_of_their_own() -> None:
+    image = {"inlineData": {"mimeType": "image/png", "data": "AA=="}, "thoughtSignature": "c2ln"}
+    answered = {"functionResponse": {"name": "f", "response": {}, "parts": [image]}}
     read = API.decode_request({"contents": [{"role": "user", "parts": [answered]}]}).messages
     assert [message.role for message in read] == ["tool", "user"]
-    assert read[1].parts == (OpaquePart(sound, "gemini"),)
+    assert read[1].parts == (OpaquePart(image, "gemini"),)
 
 
 def test_response_is_decoded() -> None:

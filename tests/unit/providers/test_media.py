@@ -3,6 +3,7 @@
 import base64
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -168,7 +169,6 @@ OWN_MEDIA: list[tuple[str, dict[str, Any]]] = [
     ("anthropic_messages", {"type": "document", "source": {"type": "content", "content": "x"}}),
     ("bedrock_converse", {"document": {"format": "txt", "name": "n", "source": {"text": "x"}}}),
     ("bedrock_converse", {"video": {"format": "mp4", "source": {"s3Location": OWNED}}}),
-    ("gemini", {"inlineData": {"mimeType": "video/mp4", "data": FILM}, "videoMetadata": {"fps": 2}}),
     ("gemini", {"fileData": {"fileUri": "https://youtu.be/x"}}),
     ("mistral", {"type": "file", "file_id": "f"}),
     ("mistral", {"type": "input_audio", "input_audio": "https://x/a.mp3"}),
@@ -182,6 +182,38 @@ def test_media_that_only_one_api_can_name_pass_it_unchanged(api: str, block: dic
     assert isinstance(part, OpaquePart)
     body = get_api(api).encode_request([Message("user", ["x", part])], model="m")
     assert json.dumps(block)[1:-1] in json.dumps(body)
+
+
+MEDIA_WITH_OWN_MEMBERS: list[dict[str, Any]] = [
+    {"inlineData": {"mimeType": "video/mp4", "data": FILM}, "videoMetadata": {"fps": 2}},
+    {"inlineData": {"mimeType": "image/png", "data": "AA=="}, "mediaResolution": {"level": "HIGH"}},
+    {"inlineData": {"mimeType": "image/png", "data": "AA==", "displayName": "a.png"}},
+    {"fileData": {"fileUri": "https://x/a.pdf", "mimeType": "application/pdf", "shade": 1}},
+]
+
+
+@pytest.mark.parametrize("block", MEDIA_WITH_OWN_MEMBERS)
+def test_media_of_gemini_with_members_of_its_own_come_back_unchanged(block: dict[str, Any]) -> None:
+    part = decoded("gemini", block)
+    assert isinstance(part, ImagePart | FilePart)
+    body = get_api("gemini").encode_request([Message("user", [part])], model="m")
+    assert body["contents"][0]["parts"] == [block]
+
+
+@every_api
+@pytest.mark.parametrize("block", MEDIA_WITH_OWN_MEMBERS)
+def test_members_of_media_are_noted_in_every_other_api_and_the_media_are_kept(block: dict[str, Any], api: str) -> None:
+    if get_api(api).kind == "gemini":
+        return
+    part, notes = decoded("gemini", block), Notes()
+    get_api(api).encode_request([Message("user", ["Look.", part])], model="m", notes=notes)
+    own = {path.partition(".")[2] or path for path in part.extra.data}
+    assert [note.where.partition(".")[2] or note.where for note in notes if note.message == "only gemini has it"] == [
+        *own
+    ]
+    alone = Notes()
+    get_api(api).encode_request([Message("user", ["Look.", replace(part, extra=None)])], model="m", notes=alone)
+    assert [note for note in notes if note.message != "only gemini has it"] == list(alone)
 
 
 @every_api
