@@ -178,6 +178,17 @@ def test_base_url_without_a_path_gets_the_root_of_the_endpoint() -> None:
     assert base_of(ENDPOINTS["openai_chat"], "https://proxy.example") == "https://proxy.example"
 
 
+def test_a_version_at_the_end_of_a_base_url_is_not_repeated() -> None:
+    for name, version in (("anthropic_messages", "v1"), ("gemini", "v1beta"), ("gemini_interactions", "v1beta")):
+        for base in (f"https://proxy.example/{version}", f"https://proxy.example/{version}/", "https://proxy.example"):
+            assert base_of(ENDPOINTS[name], base) == "https://proxy.example"
+        assert (
+            base_of(ENDPOINTS[name], f"https://proxy.example/{version}/llm") == f"https://proxy.example/{version}/llm"
+        )
+    assert base_of(ENDPOINTS["openai_chat"], "https://proxy.example/v1") == "https://proxy.example/v1"
+    assert base_of(ENDPOINTS["ollama"], "http://localhost:11434/v1") == "http://localhost:11434/v1"
+
+
 @pytest.mark.parametrize("name", ["realtime", "openai-realtime", "gemini_live"])
 def test_realtime_is_not_supported_yet(name: str) -> None:
     with pytest.raises(toolwire.UnknownApi, match="not supported yet"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,12 +12,20 @@ from toolwire.client.endpoints import Endpoint
 from toolwire.client.exchange import HttpRequest
 
 _BETA_HEADER = "anthropic-beta"
+_VERSION = re.compile(r"v\d+[a-z]*")
 
 
 def base_of(endpoint: Endpoint, base_url: str) -> str:
-    """Return the base URL of requests: a server's address without a path gets the endpoint's own."""
+    """Return the base URL of requests: a server's address without a path gets the endpoint's own.
+
+    The version at its end is left out where the paths of the endpoint begin with it: the APIs differ in where it
+    belongs, and users write it in both places.
+    """
     base = (base_url or endpoint.base_url).rstrip("/")
-    return base + endpoint.root if endpoint.root and base and not urlsplit(base).path else base
+    if endpoint.root and base and not urlsplit(base).path:
+        return base + endpoint.root
+    version = endpoint.path.split("/")[1]
+    return base.removesuffix(f"/{version}") if _VERSION.fullmatch(version) else base
 
 
 def with_token_counts(endpoint: Endpoint, body: Mapping[str, Any]) -> dict[str, Any]:
