@@ -87,7 +87,8 @@ class Access:
         """
         if self.hosts and headers.get("host", "").lower() not in self.hosts:
             host = headers.get("host", "")
-            raise GatewayFailure(FORBIDDEN, f"this server is not the host {host!r:.100} that the request names")
+            message = f"this server is not the host {host!r:.100} that the request names; add it to hosts of [gateway]"
+            raise GatewayFailure(FORBIDDEN, message)
         if is_foreign(headers.get("origin", ""), headers.get("sec-fetch-site", ""), self.origins):
             raise GatewayFailure(FORBIDDEN, "pages of other origins may not send requests to this server")
         key = key_of(headers, query)

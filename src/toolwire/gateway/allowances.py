@@ -38,7 +38,7 @@ class Allowance:
 
     def __str__(self) -> str:
         """Return the allowance in words, such as "60 requests a minute"."""
-        unit = {"money": "of money"}.get(self.quantity, self.quantity)
+        unit = {"money": "in money"}.get(self.quantity, self.quantity)
         return f"{self.amount:,.12g} {unit} {f'a {self.period}' if self.period else 'altogether'}".replace(
             "a h", "an h"
         )

@@ -64,7 +64,7 @@ def test_allowances_are_read_and_written_alike() -> None:
         (allowance,) = parse_allowances("money", text)
         assert allowance.text == text
     assert str(Allowance("requests", 60, "minute")) == "60 requests a minute"
-    assert str(Allowance("money", 2.5)) == "2.5 of money altogether"
+    assert str(Allowance("money", 2.5)) == "2.5 in money altogether"
     assert str(Allowance("tokens", 2_000_000, "day")) == "2,000,000 tokens a day"
     assert Allowance("money", 2.5).maximum == 2_500_000
 
