@@ -15,8 +15,13 @@ from collections.abc import Container, Iterator
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
+from toolwire.errors import UnknownFormat
+from toolwire.wire.format_registry import AUTO, get_format
+
+NO_FORMAT = "none"
+"""The name in `calls_in_text` for a model whose text contains no calls."""
 PORT = 4100
 """The default port of the gateway."""
 TOOL_ROUNDS = 8
@@ -34,6 +39,15 @@ def without_password(url: str) -> str:
     if "://" in url and urlsplit(url).password:
         raise ValueError(f"the URL contains a password: set {STORE} in the environment to it instead")
     return url
+
+
+def _text_format(name: str) -> str:
+    if name not in ("", NO_FORMAT, AUTO):
+        try:
+            return get_format(name).name
+        except UnknownFormat as error:
+            raise ValueError(str(error)) from error
+    return name
 
 
 class PriceTable(BaseModel, extra="forbid", frozen=True):
@@ -65,12 +79,18 @@ class GatewayModelTable(BaseModel, extra="forbid", frozen=True):
     profile: str = ""
     shares: dict[str, Annotated[float, Field(gt=0)]] = Field(default_factory=dict)
     fallback: tuple[str, ...] | None = None
-    calls_in_text: str | None = None
+    calls_in_text: Annotated[str, AfterValidator(_text_format)] | None = None
     constrain: Literal["auto", "required"] | None = None
     retries: Annotated[int, Field(ge=0, le=1)] = 0
     tools: bool = False
     context: Annotated[int, Field(ge=1)] | None = None
     prices: PriceTable | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> GatewayModelTable:
+        if self.profile and self.shares:
+            raise ValueError("a model has a profile or shares, not both")
+        return self
 
     def profiles_of(self, name: str) -> tuple[str, ...]:
         """Return the profiles that answer, without those that are asked where they fail."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from toolwire.agent.model_pool import Models, open_client
@@ -16,7 +17,6 @@ from toolwire.gateway.model_table import ModelTable, ServedModel
 from toolwire.gateway.questions import Upstream
 from toolwire.gateway.upstreams import ApiUpstream, TextUpstream
 from toolwire.models.backends import ApiBackend, Backend
-from toolwire.wire.format_registry import AUTO, get_format
 
 ANY_MODEL = "*"
 """The model of a profile that is asked for whatever model the client names."""
@@ -44,7 +44,8 @@ async def load_models(configuration: Configuration, models: Models, tools: Gatew
     async def upstream(profile: str, table: GatewayModelTable) -> _OwnUpstream:
         key = profile, table.calls_in_text, table.constrain
         if key not in opened:
-            opened[key] = await _open(profile, configuration.profiles[profile], models, table, checks)
+            with _errors_naming(profile, configuration):
+                opened[key] = await _open(profile, configuration.profiles[profile], models, table, checks)
         return opened[key]
 
     served: list[ServedModel] = []
@@ -68,6 +69,17 @@ async def load_models(configuration: Configuration, models: Models, tools: Gatew
             )
         )
     return ModelTable(served, checks)
+
+
+@contextmanager
+def _errors_naming(profile: str, configuration: Configuration) -> Iterator[None]:
+    """Let errors of a configuration begin with the key of the profile, if there are several."""
+    try:
+        yield
+    except ConfigurationError as error:
+        if len(configuration.profiles) == 1:
+            raise
+        raise ConfigurationError(f"profiles.{profile}: {error}") from error
 
 
 def _retried(name: str, upstreams: Sequence[_OwnUpstream]) -> list[Upstream]:
@@ -94,12 +106,8 @@ async def _open(
         raise ConfigurationError(
             f"constrain of {name!r:.80} needs calls in the text: of other calls, requests say which tools are strict"
         )
-    format = table.calls_in_text or ""
-    if format not in ("", "none", AUTO):
-        format = get_format(format).name
-    return ApiUpstream(
-        backend.client, name=name, model="" if profile.model == ANY_MODEL else profile.model, calls_in_text=format
-    )
+    model = "" if profile.model == ANY_MODEL else profile.model
+    return ApiUpstream(backend.client, name=name, model=model, calls_in_text=table.calls_in_text or "")
 
 
 def _missing(profile: ModelProfile, backend: Backend) -> str:
