@@ -22,7 +22,7 @@ from toolwire.gateway.allowances import Allowance
 from toolwire.gateway.app import Gateway
 from toolwire.gateway.key_spending import KeySpending
 from toolwire.gateway.model_table import ModelTable, ServedModel
-from toolwire.gateway.state_store import IN_MEMORY, StateStore, open_store, opened_store
+from toolwire.gateway.state_store import IN_MEMORY, StateStore, failure_for_operators, open_store, opened_store
 from toolwire.gateway.virtual_keys import VirtualKeys
 
 
@@ -129,6 +129,22 @@ def test_additions_at_once_are_all_counted(url: str) -> None:
     with_store(url, work)
 
 
+def test_operators_read_why_a_store_cannot_be_reached(tmp_path: Path) -> None:
+    async def use(url: str) -> StateError:
+        async with opened_store(url) as store:
+            with pytest.raises(StateError) as caught:
+                await store.add("c", 1, seconds=60)
+            return caught.value
+
+    for url in (f"postgresql://user:geheim@/db?host={tmp_path}", f"redis+unix://:geheim@{tmp_path / 'none'}"):
+        error = asyncio.run(use(url))
+        message = failure_for_operators(error)
+        assert "No such file" not in str(error) and message.startswith(f"{error}: ")
+        assert "No such file" in message and "geheim" not in message
+    file = asyncio.run(use(f"sqlite:///{tmp_path}"))
+    assert failure_for_operators(file) == str(file)  # it gives the reason itself
+
+
 def test_a_store_that_cannot_be_reached_is_an_error_without_secrets(tmp_path: Path) -> None:
     async def use(url: str) -> str:
         async with opened_store(url) as store:
@@ -146,7 +162,7 @@ def test_a_store_that_cannot_be_reached_is_an_error_without_secrets(tmp_path: Pa
         assert "geheim" not in message
 
 
-@pytest.mark.parametrize("url", ["mysql://x/y", "postgresql://host:port/x", "valkey://host:port/x"])
+@pytest.mark.parametrize("url", ["mysql://x/y", "postgresql://host:port/x", "valkey://host:port/x", "sqlite://keys.db"])
 def test_the_url_of_something_else_is_an_error(url: str) -> None:
     with pytest.raises(ConfigurationError):
         open_store(url)

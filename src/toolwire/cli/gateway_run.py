@@ -92,9 +92,17 @@ def serve_backend(options: BackendOptions, address: ListenAddress, inspect: bool
     _run(Configuration(profiles={_PROFILE: profile}, gateway=GatewayTable(models=models)), address, inspect)
 
 
-def store_url(table: GatewayTable) -> str:
-    """Return the URL of the gateway's store: that of the environment, else that of the file; "" if none is named."""
-    return os.environ.get(STORE, "").strip() or table.store
+def store_url(table: GatewayTable, file: Path | None) -> str:
+    """Return the URL of the gateway's store: that of the environment, else that of the file; "" if none is named.
+
+    The path of an SQLite file is relative to the directory of the configuration, as all of its paths are.
+    """
+    if url := os.environ.get(STORE, "").strip():
+        return url
+    scheme, separator, path = table.store.partition(":///")
+    if file is None or not scheme.startswith("sqlite") or not path or path.startswith(":"):
+        return table.store
+    return f"{scheme}{separator}{(file.parent / path).absolute()}"
 
 
 def _run(
@@ -126,7 +134,7 @@ async def _serve(
         grace=table.grace,
         inspector=inspector,
     )
-    url = store_url(table)
+    url = store_url(table, None if file is None else file.path)
     if not (url or table.virtual_keys):
         url = IN_MEMORY
 

@@ -15,6 +15,7 @@ from rich.text import Text
 
 from toolwire._surface import needs_extra
 from toolwire.cli.console import CliError, emit, print_rows, say, styled
+from toolwire.errors import StateError
 
 if TYPE_CHECKING:
     from toolwire.gateway.state_store import StateStore
@@ -156,12 +157,15 @@ def _with_store(config: Path | None, work: Callable[[StateStore], Awaitable[_T]]
         from toolwire.cli.gateway_run import store_url
         from toolwire.config.gateway_tables import GatewayTable
         from toolwire.config.tables import load_configuration
-        from toolwire.gateway.state_store import opened_store
+        from toolwire.gateway.state_store import failure_for_operators, opened_store
 
     table = GatewayTable() if config is None else load_configuration(config).gateway
 
     async def run() -> _T:
-        async with opened_store(store_url(table)) as store:
+        async with opened_store(store_url(table, config)) as store:
             return await work(store)
 
-    return asyncio.run(run())
+    try:
+        return asyncio.run(run())
+    except StateError as error:
+        raise StateError(failure_for_operators(error)) from error

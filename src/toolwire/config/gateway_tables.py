@@ -148,7 +148,8 @@ class GatewayTable(BaseModel, extra="forbid", frozen=True):
         max_body: maximum size of a request's body, in MiB.
         grace: seconds that running answers have to finish when the server ends.
         store: URL of the state that several gateways share, such as "postgresql://server/name", without a password.
-            By default a file of this user if there are virtual keys, and otherwise the memory of this process.
+            The path in "sqlite:///PATH" is relative to the file. By default a file of this user if there are virtual
+            keys, and otherwise the memory of this process.
         response_days: days for which answers of the Responses API are stored, unless a request says `store = false`; 0
             to store none.
         virtual_keys: whether clients need a key of `toolwire keys`.

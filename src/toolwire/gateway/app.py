@@ -24,7 +24,7 @@ from toolwire.gateway.log_records import LOG
 from toolwire.gateway.model_table import ModelTable
 from toolwire.gateway.request_body import MAX_BODY
 from toolwire.gateway.routes import ROUTES, Address, api_at
-from toolwire.gateway.state_store import StateStore
+from toolwire.gateway.state_store import StateStore, failure_for_operators
 from toolwire.gateway.stored_responses import StoredResponses
 from toolwire.inspector.inspector import Inspector
 from toolwire.inspector.inspector_app import ROOT, InspectorApp
@@ -208,7 +208,7 @@ class _Endpoint:
                 await self._refuse(reply, failure)
                 release_frames(failure)
             except StateError as error:
-                LOG.error("the request %s to %s failed: %s", id, scope["path"], error)
+                LOG.error("the request %s to %s failed: %s", id, scope["path"], failure_for_operators(error))
                 await self._refuse(reply, GatewayFailure(UNAVAILABLE, str(error)))
                 release_frames(error)
             except (ClientLeft, ConnectionError) as error:

@@ -22,7 +22,7 @@ from toolwire.gateway.failures import GatewayFailure
 from toolwire.gateway.log_records import LOG
 from toolwire.gateway.model_table import ServedModel
 from toolwire.gateway.questions import Question, tokens_of
-from toolwire.gateway.state_store import StateStore
+from toolwire.gateway.state_store import StateStore, failure_for_operators
 from toolwire.gateway.virtual_keys import VirtualKey
 from toolwire.messages import Usage
 from toolwire.providers.failure_kinds import FORBIDDEN, NO_BUDGET, RATE_LIMIT
@@ -165,7 +165,7 @@ class KeySpending:
                 if difference:
                     await self._store.add(entry.counter, difference, seconds=entry.seconds)
         except StateError as error:
-            LOG.error("the request %s stays charged with what was expected of it: %s", id, error)
+            LOG.error("the request %s stays charged with what was expected of it: %s", id, failure_for_operators(error))
 
     def _counter(self, key: VirtualKey, allowance: Allowance) -> tuple[str, float]:
         window, left = allowance.window(self._clock())

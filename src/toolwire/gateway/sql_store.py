@@ -64,6 +64,8 @@ class SqlStore:
             self._url = sql.make_url(url.replace("postgres://", "postgresql://", 1))
         except (ArgumentError, ValueError) as error:
             raise ConfigurationError("this is not the URL of a database, such as postgresql://server/name") from error
+        if self._is_sqlite and self._url.host:
+            raise ConfigurationError("the URL of an SQLite file has three slashes before the path: sqlite:///PATH")
         if self._url.drivername.startswith("postgresql"):
             with needs_extra("A store in PostgreSQL", "postgres"):
                 import psycopg  # noqa: F401

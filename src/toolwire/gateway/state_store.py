@@ -7,8 +7,9 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 
 from toolwire._surface import needs_extra
-from toolwire.errors import ConfigurationError
+from toolwire.errors import ConfigurationError, StateError
 from toolwire.runtime.state_dir import state_folder
+from toolwire.text.redaction import redact
 
 _FILE = "gateway.sqlite3"
 IN_MEMORY = "sqlite://"
@@ -81,6 +82,16 @@ def surplus(newest_first: Iterable[tuple[str, int]]) -> Iterator[str]:
         # The newest document stays, whatever its size.
         if position and (position >= MAX_DOCUMENTS or total > MAX_OWNED_BYTES):
             yield name
+
+
+def failure_for_operators(error: StateError) -> str:
+    """Return the message of a failed store with the reason that its driver gives, which clients do not see.
+
+    It is the first line of the driver's message: values of a statement come later. Secrets are redacted.
+    """
+    cause = error.__cause__
+    reason = next(iter(str(getattr(cause, "orig", None) or cause or "").strip().splitlines()), "")
+    return str(error) if reason in str(error) else f"{error}: {redact(reason):.300}"
 
 
 def open_store(url: str = "") -> StateStore:

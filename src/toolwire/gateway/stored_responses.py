@@ -13,7 +13,7 @@ from toolwire.errors import StateError
 from toolwire.gateway.client_calls import ClientCall
 from toolwire.gateway.failures import UNSUPPORTED, GatewayFailure
 from toolwire.gateway.log_records import LOG
-from toolwire.gateway.state_store import StateStore
+from toolwire.gateway.state_store import StateStore, failure_for_operators
 from toolwire.providers.failure_kinds import INVALID, NOT_FOUND
 from toolwire.text.json_text import same_object
 
@@ -150,7 +150,7 @@ class _Recorder:
             await self._stored.put(self._owner, response, self._items)
         except StateError as error:
             # The answer is there and paid for: only a later request that refers to it fails, and says so.
-            LOG.error("the response %.80s could not be stored: %s", response["id"], error)
+            LOG.error("the response %.80s could not be stored: %s", response["id"], failure_for_operators(error))
 
 
 def _object(data: bytes) -> Json:

@@ -18,7 +18,9 @@ from tests.unit.gateway.gateway_calls import CLIENTS, Got, Scripted, asked, requ
 from toolwire import Client, ContentDelta, Finish, FinishReason, Usage
 from toolwire.agent.prices import Prices
 from toolwire.cli import run as run_command
+from toolwire.cli.gateway_run import store_url
 from toolwire.client.exchange import HttpAnswer, HttpRequest
+from toolwire.config.gateway_tables import STORE, GatewayTable
 from toolwire.config.tables import load_configuration
 from toolwire.errors import ConfigurationError, ProviderError, StateError
 from toolwire.events import UsageCounted
@@ -335,6 +337,22 @@ def test_a_password_does_not_belong_in_the_file(tmp_path: Path) -> None:
     assert "geheim" not in str(caught.value)
     file.write_text('[gateway]\nstore = "postgresql://user@server/db"\nvirtual_keys = true\n')
     assert load_configuration(file).gateway.store == "postgresql://user@server/db"
+
+
+def test_the_path_of_a_store_is_relative_to_the_file_that_names_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(STORE, raising=False)
+    (tmp_path / "elsewhere").mkdir()
+    file = tmp_path / "gateway.toml"
+    file.write_text('[gateway]\nstore = "sqlite:///keys.sqlite3"\n')
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert run_command(["keys", "add", "alice", "--config", "../gateway.toml"]) == 0
+    assert capsys.readouterr().out.startswith("sk-tw-")
+    assert [path.name for path in tmp_path.glob("*.sqlite3")] == ["keys.sqlite3"]
+    assert not list((tmp_path / "elsewhere").iterdir())
+    for url in ("sqlite:////absolute/keys.sqlite3", "sqlite:///:memory:", "sqlite://", "postgresql://server/name", ""):
+        assert store_url(GatewayTable(store=url), file) == url
 
 
 def test_keys_are_made_listed_and_revoked_by_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
