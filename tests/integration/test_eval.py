@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from tests.integration.servers import Answer, Asked, serving
 from tests.unit.evaluation.scripted_models import PARIS, TOOL, CountedModel, counted, refused
+from tests.unit.evaluation.small_leaderboard import leaderboard
 
 import toolwire
 from toolwire import ParsedResponse, ToolCall, Usage
@@ -21,7 +22,7 @@ from toolwire.agent.model_pool import Models
 from toolwire.cli import run
 from toolwire.wire.prompt_styles import DEFAULT_STYLE
 
-__all__ = ["counted"]
+__all__ = ["counted", "leaderboard"]
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 
@@ -78,6 +79,48 @@ def test_a_suite_is_asked_judged_and_reported(counted: CountedModel, capsys: pyt
     wrong = next(answer for answer in report["wrong"] if answer["question"] == "rome")
     assert wrong["text"] == PARIS and wrong["calls"] == [["get_weather", {"city": "Paris"}]]
     assert len(counted.prompts) == 6
+
+
+def in_hermes(name: str, **arguments: Any) -> str:
+    return toolwire.render_calls([ToolCall(name, arguments)], format="hermes")
+
+
+def test_a_conversation_is_held_turn_by_turn_and_continued(
+    counted: CountedModel, leaderboard: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def answer(last: str) -> str:
+        if "Open a ticket" in last:
+            return in_hermes("open_ticket", title="lamp")
+        if "List them" in last:
+            return in_hermes("list_tickets")
+        return "Done."
+
+    counted.answer = answer
+    suite = ("bfcl:multi_turn_base,multi_turn_miss_func", "--model", "m.gguf", "-f", "hermes")
+    report, _ = evaluate(capsys, *suite)
+    (figures,) = report["columns"]
+    assert figures["name"] == "m.gguf · hermes · whole_message"
+    assert (figures["right"]["count"], figures["right"]["total"]) == (1, 2)
+    assert figures["faults"] == {"no_call": 1}  # in the turn that offers more tools
+    # Each turn is asked until there is no more call, and the model reads what its calls returned.
+    texts = ["\n".join(str(message["content"]) for message in prompt) for prompt in counted.prompts]
+    assert any('"tickets": ["1", "2"]' in text for text in texts)
+    assert any("more functions" in text for text in texts)
+    asked = len(counted.prompts)
+    again, _ = evaluate(capsys, *suite)
+    assert again["columns"][0]["right"] == figures["right"]
+    assert len(counted.prompts) == asked
+    rescored, _ = evaluate(capsys, "--rescore", "evaluation")
+    assert rescored["columns"][0]["faults"] == figures["faults"]
+
+
+def test_a_conversation_without_end_is_wrong(
+    counted: CountedModel, leaderboard: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counted.answer = lambda last: in_hermes("list_tickets")
+    report, _ = evaluate(capsys, "bfcl:multi_turn_base", "--model", "m.gguf", "-f", "hermes")
+    assert report["columns"][0]["faults"] == {"call_count": 1}
+    assert len(counted.prompts) == 21
 
 
 def test_prompts_are_compared(counted: CountedModel, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

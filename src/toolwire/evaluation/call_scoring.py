@@ -14,7 +14,9 @@ from typing import Any, Literal
 
 from toolwire.messages import ToolCall
 
-FaultKind = Literal["no_call", "unwanted_call", "call_count", "wrong_tool", "missing", "unexpected", "type", "value"]
+FaultKind = Literal[
+    "no_call", "unwanted_call", "call_count", "wrong_tool", "missing", "unexpected", "type", "value", "state", "result"
+]
 MAY_BE_OMITTED = ""
 """The acceptable value of an argument that need not be given."""
 _IGNORED = re.compile(r"[ ,./\-_*^]")

@@ -100,7 +100,8 @@ class InspectModel(ModelAPI):
             seed=config.seed,
             stop=tuple(config.stop_seqs or ()),
         )
-        return output_of(await self.asked.answer(request), self.model_name, request.tools)
+        earlier = sum(len(message.tool_calls or ()) for message in input if isinstance(message, ChatMessageAssistant))
+        return output_of(await self.asked.answer(request), self.model_name, request.tools, first=earlier)
 
     def max_connections(self) -> int:
         """Return how many questions are asked at once."""
@@ -128,13 +129,14 @@ def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return dict(arguments)
 
 
-def output_of(answer: ModelAnswer, model: str, tools: Sequence[ToolDefinition]) -> ModelOutput:
+def output_of(answer: ModelAnswer, model: str, tools: Sequence[ToolDefinition], *, first: int = 0) -> ModelOutput:
     """Return an answer as Inspect expects it, with the calls that an agent would read.
 
     Args:
         answer: the answer.
         model: the name of the model.
         tools: the tools that it was offered.
+        first: the number of calls before it in the conversation, after which the ids of its calls are numbered.
     """
     content = answer.text
     calls = answer.native_calls or ()
@@ -144,7 +146,7 @@ def output_of(answer: ModelAnswer, model: str, tools: Sequence[ToolDefinition]) 
         calls = tuple((call.name, call.arguments) for call in response.tool_calls)
     inspect_calls = [
         InspectCall(id=f"call_{position}", function=name, arguments=arguments)
-        for position, (name, arguments) in enumerate(calls)
+        for position, (name, arguments) in enumerate(calls, first)
     ]
     stop: StopReason = "stop"
     if answer.outcome != "answered":

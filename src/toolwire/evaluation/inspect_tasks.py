@@ -15,22 +15,19 @@ from inspect_ai import eval as run_tasks
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import EvalLog, read_eval_log
 from inspect_ai.model import (
-    ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageSystem,
-    ChatMessageUser,
     Model,
-    ModelOutput,
     get_model,
 )
 from inspect_ai.scorer import Score, Scorer, Target, accuracy, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.tool import ToolInfo, ToolParams
 
 from toolwire.errors import ConfigurationError
 from toolwire.evaluation.asked_model import AskSettings, EvaluationLimits, ModelChoice, choice_record
-from toolwire.evaluation.inspect_model import ANSWER, PARAMETERS, PROVIDER
-from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer, answer_from_json
+from toolwire.evaluation.bfcl_services import BfclServices
+from toolwire.evaluation.inspect_conversations import have_conversation
+from toolwire.evaluation.inspect_model import ANSWER, PROVIDER
+from toolwire.evaluation.inspect_values import answer_of, chat_message, tool_info
+from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer
 from toolwire.evaluation.readings import READINGS, Reading
 from toolwire.evaluation.suite import Suite, SuiteQuestion
 from toolwire.evaluation.verdicts import question_from_json, question_to_json, verdicts
@@ -66,11 +63,19 @@ class AskedQuestion:
 
 @solver
 def ask_once(observe: AnswerObserver | None = None) -> Solver:
-    """Ask a model the question of a sample once, and run none of its calls."""
+    """Ask a model the question of a sample once, and run none of its calls; or have the conversation of the sample."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         question = question_from_json(state.metadata[QUESTION])
-        state.output = await get_model().generate(state.messages, tools=[_tool_info(tool) for tool in question.tools])
+        if (conversation := question.conversation) is not None:
+            state.messages = []
+            state.output, answer = await have_conversation(conversation, BfclServices(conversation), state.messages)
+            # The answer of the log is the whole conversation, of which the output is only the end.
+            state.output.metadata = {**(state.output.metadata or {}), ANSWER: answer.to_json()}
+            if observe is not None:
+                observe(answer)
+            return state
+        state.output = await get_model().generate(state.messages, tools=[tool_info(tool) for tool in question.tools])
         state.messages.append(state.output.message)
         if observe is not None:
             observe(answer_of(state.output))
@@ -98,24 +103,6 @@ def right_calls(readings: Sequence[Reading] = READINGS) -> Scorer:
     return score
 
 
-def answer_of(output: ModelOutput) -> ModelAnswer:
-    """Return the answer in an output; of a model that is not asked by Toolwire, the calls that Inspect read."""
-    stored = (output.metadata or {}).get(ANSWER)
-    if stored is not None:
-        return answer_from_json(stored)
-    message = output.message
-    calls = tuple((call.function, call.arguments) for call in message.tool_calls or () if not call.parse_error)
-    problems = tuple("malformed_arguments" for call in message.tool_calls or () if call.parse_error)
-    return ModelAnswer(
-        "answered",
-        text=message.text,
-        native_calls=calls,
-        native_problems=problems,
-        finish=output.stop_reason,
-        seconds=output.time or 0.0,
-    )
-
-
 def call_task(
     suite: Suite,
     settings: dict[str, Any],
@@ -140,7 +127,7 @@ def call_task(
 
     samples = [
         Sample(
-            input=[_chat_message(message.role, text_of(message)) for message in question.messages],
+            input=[chat_message(message.role, text_of(message)) for message in question.messages],
             target=json.dumps(asdict(question.expected), ensure_ascii=False),
             id=question.id,
             metadata={QUESTION: question_to_json(question)},
@@ -275,18 +262,3 @@ def _stored(scores: dict[str, Score] | None) -> dict[str, bool]:
     if value is None or not isinstance(value.value, dict):
         return {}
     return {reading: bool(right) for reading, right in value.value.items()}
-
-
-def _tool_info(tool: Any) -> ToolInfo:
-    return ToolInfo(
-        name=tool.name, description=tool.description, parameters=ToolParams(), options={PARAMETERS: tool.parameters}
-    )
-
-
-def _chat_message(role: str, text: str) -> ChatMessage:
-    match role:
-        case "system":
-            return ChatMessageSystem(content=text)
-        case "assistant":
-            return ChatMessageAssistant(content=text)
-    return ChatMessageUser(content=text)

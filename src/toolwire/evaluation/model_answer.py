@@ -36,6 +36,7 @@ class ModelAnswer:
         money: the price in US dollars; None if it is unknown.
         detail: the error of an answer that there is not.
         notes: what could not be asked as intended, such as a grammar that the server refused.
+        turns: the calls of a conversation, by turn and answer; empty for a single question.
     """
 
     outcome: Outcome
@@ -51,6 +52,7 @@ class ModelAnswer:
     money: float | None = None
     detail: str = ""
     notes: tuple[str, ...] = field(default=())
+    turns: tuple[tuple[tuple[tuple[str, dict[str, Any]], ...], ...], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the answer as a JSON object."""

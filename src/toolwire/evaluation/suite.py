@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from toolwire.config.toml_source import fault_words
 from toolwire.errors import ConfigurationError, DefinitionError
 from toolwire.evaluation.call_scoring import AcceptableCall, ExpectedCalls
+from toolwire.evaluation.conversations import ScriptedConversation
 from toolwire.messages import Message, TextPart
 from toolwire.text.json_text import standard_json
 from toolwire.tools import ToolDefinition, definitions
@@ -32,7 +34,8 @@ class SuiteQuestion:
         group: the part of the suite that it belongs to, such as a category.
         messages: the conversation, which ends with the question.
         tools: the tools that are offered.
-        expected: the right answer.
+        expected: the right answer; of no meaning for a conversation.
+        conversation: the conversation that the question begins; None if one answer is all.
     """
 
     id: str
@@ -40,11 +43,14 @@ class SuiteQuestion:
     messages: tuple[Message, ...]
     tools: tuple[ToolDefinition, ...]
     expected: ExpectedCalls
+    conversation: ScriptedConversation | None = None
 
     @cached_property
     def parameters(self) -> Mapping[str, Mapping[str, Any]]:
-        """The JSON Schema of each tool's parameters, by its name."""
-        return {tool.name: tool.parameters for tool in self.tools}
+        """The JSON Schema of each tool's parameters, by its name; of all tools that a conversation ever offers."""
+        turns = self.conversation.turns if self.conversation is not None else ()
+        tools = itertools.chain(self.tools, *(turn.tools for turn in turns))
+        return {tool.name: tool.parameters for tool in tools}
 
 
 @dataclass(frozen=True, slots=True)
