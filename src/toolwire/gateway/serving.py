@@ -111,7 +111,8 @@ async def serve(
     needs_key = bool(options.keys) or options.virtual_keys
     if not needs_key and not is_loopback(options.host):
         raise ConfigurationError(
-            f"anyone who reaches {options.host} could use this server: set a key, or listen on 127.0.0.1"
+            f"anyone who reaches {options.host} could use this server: set a key in TOOLWIRE_GATEWAY_KEYS, "
+            "or listen on 127.0.0.1"
         )
     if options.inspector is not None and not options.inspector.key:
         raise ConfigurationError("the inspector needs a key")

@@ -266,7 +266,7 @@ def test_a_stream_that_has_begun_ends_with_the_error_of_its_api(api: str) -> Non
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
 def test_an_address_beyond_loopback_needs_a_key(host: str) -> None:
-    with pytest.raises(ConfigurationError, match="set a key, or listen on 127"):
+    with pytest.raises(ConfigurationError, match="set a key in TOOLWIRE_GATEWAY_KEYS, or listen on 127"):
         asyncio.run(serve(ModelTable([]), ServerOptions(host, 0)))
 
 
