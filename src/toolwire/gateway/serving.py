@@ -23,7 +23,7 @@ from toolwire.gateway.request_body import MAX_BODY
 from toolwire.gateway.state_store import IN_MEMORY, StateStore, open_store
 from toolwire.gateway.virtual_keys import VirtualKeys
 from toolwire.inspector.inspector import Inspector, InspectorOptions
-from toolwire.runtime.local_http import is_loopback, listen, own_hosts, run_server, url_of
+from toolwire.runtime.local_http import is_loopback, listen, own_hosts, own_hosts_without_port, run_server, url_of
 from toolwire.telemetry.defaults import uses_opentelemetry
 
 GRACE = 30
@@ -122,8 +122,10 @@ async def serve(
     listener = listen(options.host, options.port, reuse_port=options.reuse_port)
     port = listener.getsockname()[1]
     # With a key, requests may come under any name: a page that has no key gets nothing.
-    hosts = frozenset() if needs_key else own_hosts(options.host, port) | {name.lower() for name in options.hosts}
-    origins = frozenset(f"http://{host}" for host in own_hosts(options.host, port)) | frozenset(options.origins)
+    names = own_hosts(options.host, port)
+    further_names = own_hosts_without_port(options.host) | {name.lower() for name in options.hosts}
+    hosts = frozenset() if needs_key else names | further_names
+    origins = frozenset(f"http://{name}" for name in names) | frozenset(options.origins)
     access = Access(options.keys, hosts, origins, VirtualKeys(store) if options.virtual_keys else None)
     async with opened_spans() if spans is None else nullcontext(spans) as used_spans:
         gateway = Gateway(

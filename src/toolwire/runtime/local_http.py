@@ -100,10 +100,22 @@ async def run_server(server: SocketServer, listener: socket.socket) -> None:
 
 def own_hosts(host: str, port: int) -> frozenset[str]:
     """Return the names that requests may give as the host of a server that listens there."""
-    names = {f"[{host}]" if ":" in host else host}
-    if is_loopback(host):
-        names |= {"127.0.0.1", "localhost", "[::1]"}
+    names = _own_names(host)
     return frozenset({f"{name}:{port}" for name in names} | (names if port == 80 else set()))
+
+
+def own_hosts_without_port(host: str) -> frozenset[str]:
+    """Return the names without a port that requests may give as the host of a server that listens there.
+
+    Proxies and simple clients leave the port out. DNS cannot lead these names to another machine, and a browser leaves
+    the port out for port 80 alone. As origins they are those of pages at port 80, and not of this server's.
+    """
+    return frozenset(_own_names(host)) if is_loopback(host) else frozenset()
+
+
+def _own_names(host: str) -> set[str]:
+    names = {f"[{host}]" if ":" in host else host}
+    return names | {"127.0.0.1", "localhost", "[::1]"} if is_loopback(host) else names
 
 
 def is_foreign(origin: str, fetch_site: str, origins: Collection[str]) -> bool:

@@ -264,6 +264,28 @@ def test_a_stream_that_has_begun_ends_with_the_error_of_its_api(api: str) -> Non
     assert upstream.closed == 1
 
 
+@pytest.mark.parametrize(
+    ("host", "origin", "status"),
+    [
+        ("127.0.0.1", "", b"200"),
+        ("LocalHost", "", b"200"),
+        ("[::1]", "", b"200"),
+        ("127.0.0.1", "http://127.0.0.1", b"403"),  # a page of another server on this machine
+        ("127.0.0.1:1", "", b"403"),
+        ("127.0.0.1.example.org", "", b"403"),
+        ("example.org", "", b"403"),
+    ],
+)
+def test_names_of_this_machine_need_no_port_as_hosts(host: str, origin: str, status: bytes) -> None:
+    lines = [f"GET /v1/models HTTP/1.1\r\nhost: {host}", *([f"origin: {origin}"] if origin else ())]
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bytes:
+        writer.write(("\r\n".join(lines) + "\r\n\r\n").encode())
+        return await reader.readline()
+
+    assert converse(talk).split()[1] == status
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
 def test_an_address_beyond_loopback_needs_a_key(host: str) -> None:
     with pytest.raises(ConfigurationError, match="set a key in TOOLWIRE_GATEWAY_KEYS, or listen on 127"):

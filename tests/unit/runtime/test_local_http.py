@@ -17,6 +17,7 @@ from toolwire.runtime.local_http import (
     is_loopback,
     listen,
     own_hosts,
+    own_hosts_without_port,
     run_server,
     url_of,
 )
@@ -45,6 +46,12 @@ def test_an_address_that_others_reach_is_not_loopback(host: str) -> None:
 )
 def test_a_request_may_give_only_the_server_s_own_names(host: str, port: int, expected: set[str]) -> None:
     assert own_hosts(host, port) == expected
+
+
+def test_only_names_of_this_machine_are_its_own_without_a_port() -> None:
+    assert own_hosts_without_port("127.0.0.2") == {"127.0.0.2", "127.0.0.1", "localhost", "[::1]"}
+    assert own_hosts_without_port("::1") == {"127.0.0.1", "localhost", "[::1]"}
+    assert own_hosts_without_port("10.0.0.1") == frozenset()
 
 
 @pytest.mark.parametrize(
