@@ -131,11 +131,13 @@ class ProviderError(ToolwireError):
 
     Attributes:
         status: the HTTP status of the API's response; 0 if there was no response.
+        retry_after: its header `Retry-After`; "" for none.
     """
 
-    def __init__(self, message: str, *, status: int = 0) -> None:
+    def __init__(self, message: str, *, status: int = 0, retry_after: str = "") -> None:
         super().__init__(message)
         self.status = status
+        self.retry_after = retry_after
 
 
 class ToolError(ToolwireError):

@@ -483,9 +483,9 @@ class Client:
         if isinstance(error, Mapping) and "failed_generation" in error and isinstance(data, dict):
             return self.api.decode_response(data, tools=tools, id_seed=id_seed)
         # Secrets are hidden before the text is truncated: otherwise the first part of one could remain at its end.
-        text = refusal(answer.status, answer.headers, body)[: MAX_ERROR_BODY >> 2]
-        text = without_secrets(text, self._secrets(additions))[:MAX_ERROR]
-        raise ProviderError(f"{self.api.name} answered {answer.status}: {text}", status=answer.status)
+        why = refusal(answer.status, answer.headers, body)[: MAX_ERROR_BODY >> 2]
+        text = f"{self.api.name} answered {answer.status}: {without_secrets(why, self._secrets(additions))[:MAX_ERROR]}"
+        raise ProviderError(text, status=answer.status, retry_after=answer.headers.get("retry-after", ""))
 
     def _secrets(self, additions: RequestAdditions) -> dict[str, str]:
         """Return what no message may show, by the names that replace it."""

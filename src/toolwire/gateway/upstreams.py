@@ -384,8 +384,9 @@ class TextUpstream:
             try:
                 first = await anext(events)
             except ProviderError as error:
-                failure = backend_failure(self.name, error.status, b"", "", str(error)) if error.status else None
-                raise failure or GatewayFailure(UNREACHABLE, f"{self.name}: {error}") from error
+                if not error.status:
+                    raise GatewayFailure(UNREACHABLE, f"{self.name}: {error}") from error
+                raise backend_failure(self.name, error.status, b"", error.retry_after, str(error)) from error
             except ToolwireError as error:
                 raise GatewayFailure(INVALID, str(error), is_own=True) from error
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from tests.unit.gateway.gateway_calls import CLIENTS, TOOL, asked, gateway, run
 
-from toolwire import ContentDelta, DefinitionError, Finish, FinishReason, Message, OutputSchema, ToolDefinition
+from toolwire import Client, ContentDelta, DefinitionError, Finish, FinishReason, Message, OutputSchema, ToolDefinition
+from toolwire.client.exchange import HttpAnswer, HttpRequest
 from toolwire.gateway.text_prompts import REQUIRED, describe_request
 from toolwire.gateway.upstreams import TextUpstream
 from toolwire.models import TextBackend
+from toolwire.models.backends import client_source
 from toolwire.providers.request import ChatRequest, ToolChoice
 
 TOOLS = tuple(ToolDefinition(name, f"Do {name}.", TOOL["parameters"]) for name in ("first", "second"))
@@ -47,6 +50,25 @@ def test_a_client_learns_which_call_a_person_should_confirm(api: str, made_up: b
     got = run(gateway(TextUpstream(TextBackend(source, format="hermes"))), path, body)
     assert got.status == 200 and b"Paris" in got.body
     assert ("confidence" in got.headers.get("x-toolwire-notes", "")) is made_up
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("api", CLIENTS)
+def test_a_text_model_that_is_busy_asks_for_a_pause(api: str, stream: bool) -> None:
+    class Busy:
+        @asynccontextmanager
+        async def open(self, request: HttpRequest) -> AsyncIterator[HttpAnswer]:
+            async def body() -> AsyncIterator[bytes]:
+                yield b'{"error": {"message": "busy"}}'
+
+            yield HttpAnswer(429, {"retry-after": "7"}, body())
+
+    client = Client("openai_compatible", "m", base_url="http://127.0.0.1:1", transport=Busy())
+    app = gateway(TextUpstream(TextBackend(client_source(client), format="hermes")))
+    path, body = asked(api, stream=stream)
+    for _ in range(2):  # the second request does not reach the server
+        got = run(app, path, body)
+        assert (got.status, got.headers["retry-after"]) == (429, "7")
 
 
 def text_of(request: ChatRequest) -> str:
