@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from toolwire.agent.prices import FREE, ModelPrices, published_prices, published_prices_at
@@ -27,7 +28,7 @@ from toolwire.models.backends import Backend, StreamOptions
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.failure_kinds import INVALID, UNREACHABLE
 from toolwire.providers.parsing import AnswerReader, merge_text
-from toolwire.providers.request import Note, result_texts
+from toolwire.providers.request import ChatRequest, Note, result_texts
 from toolwire.wire.format_registry import AUTO
 from toolwire.wire.profiles import profile
 from toolwire.wire.stream_parser import ParseOptions
@@ -40,6 +41,8 @@ _BEGINNING = 40
 """Length of a line, in bytes, in which an error says that it is one."""
 MAX_MESSAGE = 2_000
 """Maximum length of a backend's message in an error, in characters."""
+_RESPONSES, _STORE = "openai_responses", "store"
+"""The API whose answers this server stores, and the member of its requests that says whether to."""
 
 
 class _BackendRequest:
@@ -73,7 +76,7 @@ class _BackendRequest:
             note = Note("dropped", path, "no other API has a place for it")
             if note not in question.notes:  # a model may be asked more than once
                 question.notes.append(note)
-        self.request = question.request if self._tools is None else self._tools.request
+        self.request = question.request if self._tools is None else _for_another_api(self._tools.request)
         if question.reading is not None:
             question.reading.tools = self.request.tools
             question.reading.reads_text = text_format is not None or not kind
@@ -316,6 +319,13 @@ class ApiUpstream:
         text = refusal(answer.status, answer.headers, body)
         message = self._client.without_secrets(text)[:MAX_MESSAGE] or "no message"
         return backend_failure(self.name, answer.status, body, answer.headers.get("retry-after", ""), message)
+
+
+def _for_another_api(request: ChatRequest) -> ChatRequest:
+    """Return a request without the members that this server has obeyed itself, which no note should call lost."""
+    if request.provider != _RESPONSES or _STORE not in request.extra:
+        return request
+    return replace(request, extra={name: value for name, value in request.extra.items() if name != _STORE})
 
 
 def _check_translates(question: Question, name: str) -> None:

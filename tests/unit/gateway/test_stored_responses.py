@@ -25,6 +25,7 @@ from toolwire.gateway.upstreams import ApiUpstream
 from toolwire.gateway.virtual_keys import owner_of
 from toolwire.inspector.inspector import Inspector
 from toolwire.messages import TextPart
+from toolwire.testing import ScriptedTransport
 
 CALL = ToolCall("get_weather", {"city": "Paris"}, "call_1")
 EVENTS = list(replay(ParsedResponse("I look.", tool_calls=(CALL,), finish_reason=FinishReason.TOOL_CALLS)))
@@ -149,6 +150,19 @@ def test_a_list_with_a_wrong_query_is_refused(query: str) -> None:
         assert (await ask(f"/{id}/input_items?{query}")).status == 400
 
     converse(work)
+
+
+@pytest.mark.parametrize("api", ["openai_compatible", "anthropic_messages"])
+def test_no_note_says_that_another_api_cannot_store(api: str) -> None:
+    async def work(ask: Ask, store: StateStore) -> None:
+        for stores in (True, False):
+            got = await ask("", body_of("x", store=stores, truncation="auto"))
+            assert got.status == 200
+            notes = got.headers["x-toolwire-notes"]
+            assert "dropped truncation" in notes and "store" not in notes
+
+    client = Client(api, "m", base_url="http://b", transport=ScriptedTransport(api, [ParsedResponse("Rain.")] * 2))
+    converse(work, ApiUpstream(client))
 
 
 def test_a_response_is_not_stored_if_the_client_says_so() -> None:
