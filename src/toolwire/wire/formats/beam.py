@@ -22,7 +22,7 @@ FORMAT = WireFormat(
         (
             Call(
                 (
-                    *(Lit("<|start|>assistant to=", hint=True), Name()),
+                    *(Lit("<|start|>assistant to=", also=("<|start|>assistantto=",), hint=True), Name()),
                     *(Lit("<|channel|>analysis", after=" "), Lit("<|constrain|>xml"), Lit("<|message|>")),
                     Params((Tag("rfl:parameter", role="key"), Value("</rfl:parameter>", newline=True))),
                     Lit("<|call|>", also=("<|end|>",)),

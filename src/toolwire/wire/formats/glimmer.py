@@ -29,7 +29,7 @@ FORMAT = WireFormat(
     ),
     blocks=(
         (
-            Lit("<|start|>assistant to=", hint=True),
+            Lit("<|start|>assistant to=", also=("<|start|>assistantto=",), hint=True),
             Header(),
             Lit("<|message|>", hint=True),
             Lit("<atem:function_calls>", after="\n"),

@@ -18,14 +18,18 @@ _BODY = (Lit("<|constrain|>", need="optional", before=" "), _TYPE, Lit("<|messag
 _END = Lit("<|call|>", need="optional")
 
 
-def _recipient(before: str) -> Lit:
-    return Lit(f"{before}to=functions.", also=(f"{before}to=",))
+def _recipient(*before: str) -> Lit:
+    first, *other = [f"{text}to={group}" for text in before for group in ("functions.", "")]
+    return Lit(first, also=tuple(other))
 
 
 _CHANNEL = (Lit("<|channel|>", hint=True), Lit(_CHANNELS[0], also=_CHANNELS[1:], hint=True, after=" "))
 _AGAIN = tuple(replace(marker, need="optional", written=False) for marker in _CHANNEL)
 _IN_CHANNEL: tuple[Node, ...] = (Call((*_CHANNEL, _recipient(""), Name(), *_AGAIN, *_BODY)), _END)
-_IN_ROLE: tuple[Node, ...] = (Call((_recipient("<|start|>assistant "), Name(), *_CHANNEL, *_BODY)), _END)
+_IN_ROLE: tuple[Node, ...] = (
+    Call((_recipient("<|start|>assistant ", "<|start|>assistant"), Name(), *_CHANNEL, *_BODY)),
+    _END,
+)
 
 _STRIPPED = Lit("assistantcommentary to=functions.", also=("commentary to=functions.",), prose=True)
 _PLAIN: tuple[Node, ...] = (Call((_STRIPPED, Name(), _TYPE, Args())),)
