@@ -205,9 +205,10 @@ def _reason(old: FinishReason, new: FinishReason) -> Callable[[ParsedResponse, C
     return lambda answer, _: replace(answer, finish_reason=new) if answer.finish_reason is old else answer
 
 
-def _with_other_reason(body: Any) -> Any:
-    """Return an answer, or the chunks of one, in which calls end as an answer that was cut."""
-    return json.loads(json.dumps(body).replace('"finish_reason": "tool_calls"', '"finish_reason": "length"'))
+def _with_other_reason(reason: str) -> Callable[[Any], Any]:
+    """Return the change of an answer, or of the chunks of one, after which calls end for another reason."""
+    old, new = (f'"finish_reason": "{name}"' for name in ("tool_calls", reason))
+    return lambda body: json.loads(json.dumps(body).replace(old, new))
 
 
 def _in_one_piece(answer: Answer, _: Asked) -> Answer:
@@ -240,8 +241,19 @@ FAULTS = {
     "the reason of an answer with calls is length": _fault(
         "call-reason",
         "streamed-call-reason",
-        whole=_with_other_reason,
-        chunks=_with_other_reason,
+        whole=_with_other_reason("length"),
+        chunks=_with_other_reason("length"),
+    ),
+    "the reason of an answer with calls is stop": _fault(
+        "call-reason",
+        "streamed-call-reason",
+        whole=_with_other_reason("stop"),
+        chunks=_with_other_reason("stop"),
+    ),
+    "control tokens are in the text beside a call": _fault(
+        "call-not-in-text",
+        "streamed-not-in-text",
+        response=lambda a, _: replace(a, content="I look.<|im_end|>") if a.tool_calls else a,
     ),
     "the reason of a cut answer is stop": _fault(
         "cut-answer", "cut-stream", response=_reason(FinishReason.LENGTH, FinishReason.STOP)

@@ -11,9 +11,10 @@ from tests.integration.planted_faults import FAULTS
 from tests.integration.probed_server import KEY, MODEL, Fault, probed
 from tests.integration.servers import Answer, serving
 
-from toolwire import FinishReason, Usage
+from toolwire import FinishReason, ParsedResponse, ToolCall, Usage
 from toolwire.cli import run
 from toolwire.probes.all_probes import PROBES
+from toolwire.providers.request import ChatRequest
 
 APIS = (
     *("openai_chat", "openai_responses", "anthropic_messages", "gemini", "bedrock_converse", "mistral", "cohere"),
@@ -70,6 +71,23 @@ def test_a_healthy_server_has_no_faults(api: str, capsys: pytest.CaptureFixture[
     if api in NOT_SHOWN:
         assert hidden == NOT_SHOWN[api]
     assert counts["passed"] > 60
+
+
+def test_ids_that_count_the_calls_of_a_conversation_are_new(capsys: pytest.CaptureFixture[str]) -> None:
+    """Kimi K2's ids are functions.NAME:NUMBER, and the number begins at 0 in each conversation."""
+
+    def numbered(answer: ParsedResponse, request: ChatRequest) -> ParsedResponse:
+        earlier = sum(isinstance(part, ToolCall) for message in request.messages for part in message.parts)
+        calls = [
+            replace(call, id=f"functions.{call.name}:{number}")
+            for number, call in enumerate(answer.tool_calls, earlier)
+        ]
+        return replace(answer, tool_calls=tuple(calls))
+
+    with probed("openai_chat", Fault(response=numbered)) as url:
+        status, results, _ = check(capsys, *of("openai_chat", url, "--only", "calls", "--only", "results"))
+    assert results["new-ids"]["status"] == "passed", results["new-ids"]
+    assert status == 0, [result for result in results.values() if result["status"] == "failed"]
 
 
 def test_the_smoke_probes_are_few(capsys: pytest.CaptureFixture[str]) -> None:

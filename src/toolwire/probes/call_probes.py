@@ -8,12 +8,14 @@ from typing import Final
 from toolwire.events import ArgumentsDelta
 from toolwire.messages import FinishReason, ToolCall
 from toolwire.probes import probe_requests as ask
+from toolwire.probes.answer_members import value_at
 from toolwire.probes.judging import (
     GUIDE,
     check_expressed,
     check_finish,
     check_offered,
     check_readable,
+    control_token,
     exchange_with_calls,
     no_call,
     own_ids,
@@ -22,7 +24,7 @@ from toolwire.probes.judging import (
     shown_call,
 )
 from toolwire.probes.probe import FaultSuspected, Probe, ProbeFailed, RuleNotShown
-from toolwire.probes.probe_exchange import ProbeExchange
+from toolwire.probes.probe_exchange import ProbeExchange, ProbeRequest, first_with_calls
 from toolwire.providers.parsing import parse
 from toolwire.text.json_text import json_text
 
@@ -74,6 +76,8 @@ def _is_not_in_text(exchanges: Sequence[ProbeExchange]) -> None:
             for call in response.tool_calls
         ):
             raise ProbeFailed(f"the call is also in the {where}{exchange.place}, in the format {copies[0].format}")
+    if token := control_token(response.content):
+        raise ProbeFailed(f"the text beside the call contains {token!r}{exchange.place}: {response.content!r:.100}")
 
 
 def _reasoning_keeps_no_call(exchanges: Sequence[ProbeExchange]) -> None:
@@ -98,16 +102,27 @@ def _has_own_ids(exchanges: Sequence[ProbeExchange]) -> None:
             raise ProbeFailed(f"{len(ids)} calls of one answer have the same id{exchange.place}")
 
 
+def _next_call(exchanges: Sequence[ProbeExchange]) -> ProbeRequest | None:
+    """Return the request for another call in the conversation of the first one; None without that."""
+    exchange = first_with_calls(exchanges)
+    if exchange is None:
+        return None
+    before = ask.continued(exchange, "Rain.")
+    forced = exchange.request.chat.tool_choice
+    chat = ask.calling((ask.WEATHER, ask.ROME), tools=ask.TOOLS, before=before, tool_choice=forced)
+    # Whether the server takes the result is the rule of another probe.
+    return ProbeRequest("next-call", chat, may_fail=True)
+
+
 def _ids_are_new(exchanges: Sequence[ProbeExchange]) -> None:
     _check_needs_ids(exchanges)
-    ids = [id for exchange in exchanges for id in own_ids(exchange) if id]
-    if len(ids) < 2:
-        raise RuleNotShown("there are no two calls with ids")
-    if len(set(ids)) < len(ids):
-        repeated = next(id for id in ids if ids.count(id) > 1)
-        raise ProbeFailed(
-            f"calls of two answers have the same id {repeated!r}: the results of one conversation collide"
-        )
+    # Only within one conversation: the ids of Kimi K2 count its calls, so they begin anew with each conversation.
+    first = exchange_with_calls(exchanges)
+    earlier, later = own_ids(first), own_ids(exchanges[-1]) if exchanges[-1] is not first else []
+    if not any(earlier) or not any(later):
+        raise RuleNotShown("there are no two calls with ids in one conversation")
+    if repeated := next((id for id in later if id and id in earlier), ""):
+        raise ProbeFailed(f"a later call of a conversation has the same id {repeated!r}: its results collide")
 
 
 def _check_needs_ids(exchanges: Sequence[ProbeExchange]) -> None:
@@ -120,6 +135,12 @@ def _finishes_with_calls(exchanges: Sequence[ProbeExchange]) -> None:
     # OpenAI itself ends a call that the request named with the reason for answers in words.
     named = (FinishReason.STOP,) if exchange.request.chat.tool_choice.name else ()
     check_finish(exchange, FinishReason.TOOL_CALLS, *named)
+    # The response that Toolwire makes of an answer corrects this reason, and other clients do not.
+    values = [frame.value for frame in exchange.frames] if exchange.request.chat.stream else [exchange.json]
+    if not named and "stop" in [value_at(value, "choices.0.finish_reason") for value in values]:
+        raise ProbeFailed(
+            f"the finish reason{exchange.place} is stop, not tool_calls: clients that look at it ignore the call"
+        )
 
 
 def _has_two_calls(exchanges: Sequence[ProbeExchange]) -> None:
@@ -198,9 +219,10 @@ def _arrives_in_pieces(exchanges: Sequence[ProbeExchange]) -> None:
         raise RuleNotShown(f"the arguments are too short: {shown(exchange.response)}")
     # The first piece may be empty or the opening brace alone, and the last one the closing brace.
     if len(pieces) < 3:
+        in_pieces = "one piece" if len(pieces) == 1 else f"{len(pieces)} pieces"
         raise ProbeFailed(
-            f"the {length} characters of the arguments arrive in {len(pieces)} pieces: a client sees nothing until the "
-            "call is complete"
+            f"the {length} characters of the arguments arrive in {in_pieces}: a client sees nothing until the call is "
+            "complete"
         )
 
 
@@ -275,9 +297,9 @@ CALL_PROBES: Final = (
     Probe(
         "new-ids",
         "calls",
-        "Calls of two answers have different ids.",
+        "Calls of two answers in one conversation have different ids.",
         _HANDLING,
-        (ask.CALL, ask.CALL_STREAM, ask.FORCED),
+        (*_CALL, _next_call),
         _ids_are_new,
     ),
     Probe(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from toolwire.events import response_parts
 from toolwire.messages import Message, ToolCall, ToolResult
 from toolwire.probes.probe_exchange import ProbeExchange, ProbeRequest
 from toolwire.providers.request import ChatRequest, ToolChoice
@@ -55,7 +56,7 @@ def chat(text: str, *tools: ToolDefinition, before: Sequence[Message] = (), **fi
 def calling(
     *calls: tuple[ToolDefinition, Arguments], tools: Sequence[ToolDefinition] = (), **fields: Any
 ) -> ChatRequest:
-    """Return a request that asks for these calls."""
+    """Return a request that asks for these calls, after the messages `before`."""
     lines = [f"Call {tool.name} with these arguments: {json.dumps(value, ensure_ascii=False)}" for tool, value in calls]
     if len(calls) > 1:
         lines.insert(0, f"Make these {len(calls)} calls in one answer.")
@@ -141,6 +142,13 @@ def history(*calls: tuple[ToolCall, ToolResult], words: str = "") -> tuple[Messa
         Message("assistant", (words, *native_calls) if words else native_calls),
         Message("tool", tuple(result for _, result in calls)),
     )
+
+
+def continued(exchange: ProbeExchange, result: str) -> tuple[Message, ...]:
+    """Return the messages of a request and its answer, and a result for each call of the answer."""
+    response = exchange.response
+    results = tuple(ToolResult(call.id, call.name, result) for call in response.all_calls)
+    return (*exchange.request.chat.messages, Message("assistant", response_parts(response)), Message("tool", results))
 
 
 def _answered(

@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from struct import pack
 from typing import Final
 
-from toolwire.events import response_parts
-from toolwire.messages import FinishReason, ImagePart, Message, ToolCall, ToolResult
+from toolwire.messages import FinishReason, ImagePart, ToolCall, ToolResult
 from toolwire.probes import probe_requests as ask
 from toolwire.probes.judging import GUIDE, check_readable, shown
 from toolwire.probes.probe import FaultSuspected, Probe, ProbeFailed, RuleNotShown, Step
@@ -51,13 +50,7 @@ def _own_call_answered(exchanges: Sequence[ProbeExchange]) -> ProbeRequest | Non
     exchange = first_with_calls(exchanges)
     if exchange is None:
         return None
-    response = exchange.response
-    results = tuple(ToolResult(call.id, call.name, f"Rain. The code is {ask.CODE}.") for call in response.all_calls)
-    messages = (
-        *exchange.request.chat.messages,
-        Message("assistant", response_parts(response)),
-        Message("tool", results),
-    )
+    messages = ask.continued(exchange, f"Rain. The code is {ask.CODE}.")
     return ProbeRequest("own-result", ask.chat("Which code is in the result?", *ask.TOOLS, before=messages))
 
 
