@@ -86,6 +86,10 @@ def _with_short_text(answer: ParsedResponse, _: ChatRequest) -> ParsedResponse:
     return replace(answer, content=answer.content[:80])
 
 
+def _without_a_piece(answer: ParsedResponse, _: ChatRequest) -> ParsedResponse:
+    return replace(answer, content=answer.content[:40] + answer.content[52:])
+
+
 def _status(status: int, message: bytes = b'{"error": {"message": "internal error"}}') -> Any:
     """Return a change of refusals."""
     return lambda answer, _: Answer(message, status=status) if answer.status == 400 else answer
@@ -369,6 +373,7 @@ FAULTS = {
         "allowed-values", request=_tools(lambda tool: replace(tool, parameters=_strip(tool.parameters, "enum")))
     ),
     "long streams end early": _fault("long-stream", response=_in_stream(_with_short_text)),
+    "long streams lose a piece": _fault("long-stream", response=_in_stream(_without_a_piece)),
     "descriptions of tools do not reach the model": _fault(
         "description", request=_tools(lambda tool: replace(tool, description=""))
     ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -42,6 +43,9 @@ def _is_as_long_in_a_stream(exchanges: Sequence[ProbeExchange]) -> None:
         raise RuleNotShown(f"the model did not write all numbers: {shown(unstreamed)}")
     if ask.LAST_NUMBER not in streamed.content:
         raise FaultSuspected(f"the stream ends early, and the whole answer does not: {shown(streamed)}")
+    numbers, in_stream = (set(re.findall(r"\d+", response.content)) for response in (unstreamed, streamed))
+    if lost := sorted(numbers - in_stream, key=int):
+        raise FaultSuspected(f"the stream lacks {len(lost)} of the {len(numbers)} numbers of the whole answer")
 
 
 def _stops(exchanges: Sequence[ProbeExchange]) -> None:
