@@ -46,7 +46,8 @@ def show_report_profiles(report: Path, name: str, *, json: bool) -> None:
         else:
             print_rows(_COLUMNS, [_cells(model, row) for row in rows], right=_COLUMNS[3:])
             rivals = [row for row in rows[1:] if row.right.high >= rows[0].right.low]
-            unsure = f" ({len(rivals)} other ways may be as good: more questions tell)" if rivals else ""
+            others = "1 other way" if len(rivals) == 1 else f"{len(rivals)} other ways"
+            unsure = f" ({others} may be as good: more questions tell)" if rivals else ""
             say(f"\nTo pin {rows[0].right.tally.format} in a configuration file{unsure}:")
             print(_toml(rows[0], names))
 

@@ -81,6 +81,8 @@ def fault_words(fault: Any) -> str:
             return "there is no such key"
         case "missing":
             return "this key is missing"
+        case "model_type":
+            return "a table or an object is expected"
     return str(fault["msg"]).removeprefix("Value error, ")
 
 

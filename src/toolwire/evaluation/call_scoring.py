@@ -90,7 +90,8 @@ def answer_fault(
         is_known = any(call.name in parameters for call in calls)
         return None if is_known else CallFault("wrong_tool", f"there is no tool {calls[0].name}")
     if len(calls) != len(expected.calls):
-        return CallFault("call_count", f"it makes {len(calls)} calls instead of {len(expected.calls)}")
+        noun = "call" if len(calls) == 1 else "calls"
+        return CallFault("call_count", f"it makes {len(calls)} {noun} instead of {len(expected.calls)}")
     # Each call with each acceptable one: which belong together is only known when all are compared.
     faults = [
         [call_fault(call, acceptable, parameters.get(acceptable.name, {})) for acceptable in expected.calls]

@@ -230,11 +230,27 @@ def _question(line: bytes, *, default_id: str) -> SuiteQuestion:
         raise ValueError(f"tools: two have the name {repeated[0]!r:.100}")
     tools = tuple(definitions(row.tools, strict=True).values())
     expected = row.expected()
-    names = [tool.name for tool in tools]
+    by_name = {tool.name: tool for tool in tools}
     for call in expected.calls:
-        if call.name not in names:
-            raise ValueError(f"calls: no tool is called {call.name!r:.100}; there are {', '.join(names)}")
+        if call.name not in by_name:
+            raise ValueError(f"calls: no tool is called {call.name!r:.100}; there are {', '.join(by_name)}")
+        _check_arguments(call, by_name[call.name].parameters)
     return SuiteQuestion(row.id or default_id, row.group, row.messages(), tools, expected)
+
+
+def _check_arguments(call: AcceptableCall, schema: Mapping[str, Any]) -> None:
+    """Check that an answer can be right: a valid call has no argument besides the parameters, and all required ones.
+
+    Raises:
+        ValueError: no valid call is right.
+    """
+    parameters = schema.get("properties") or {}
+    is_closed = bool(parameters) and schema.get("additionalProperties", False) is False
+    if is_closed and (unknown := [name for name in call.arguments if name not in parameters]):
+        names = ", ".join(parameters)
+        raise ValueError(f"calls: {call.name} has no parameter {unknown[0]!r:.100}; there are {names:.200}")
+    if missing := [name for name in schema.get("required") or () if name not in call.arguments]:
+        raise ValueError(f"calls: {call.name} requires {missing[0]}, and the row lists no acceptable value of it")
 
 
 def duplicates(names: Iterable[str]) -> list[str]:

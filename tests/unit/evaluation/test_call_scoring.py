@@ -76,6 +76,12 @@ def test_name_and_number_of_calls() -> None:
     assert fault_kind(one(), ("weather", {"city": "Paris"}), ("weather", {"city": "Paris"})) == "call_count"
 
 
+def test_the_number_of_calls_is_in_the_message() -> None:
+    two = ExpectedCalls("calls", one().calls * 2)
+    fault = answer_fault([ToolCall("weather", {"city": "Paris"})], two, {"weather": SCHEMA})
+    assert fault is not None and fault.message == "it makes 1 call instead of 2"
+
+
 def test_calls_may_be_in_any_order_unless_the_order_counts() -> None:
     paris, rome = (AcceptableCall("weather", {"city": [city]}) for city in ("Paris", "Rome"))
     swapped = [("weather", {"city": "Rome"}), ("weather", {"city": "Paris"})]

@@ -9,7 +9,10 @@ import pytest
 from toolwire import ConfigurationError
 from toolwire.evaluation.suite import load_rows
 
-TOOL = {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+TOOL: dict[str, Any] = {
+    "name": "get_weather",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}},
+}
 CALLS = [{"name": "get_weather", "arguments": {"city": ["Paris"]}}]
 
 
@@ -51,7 +54,7 @@ def test_rows_of_all_kinds(tmp_path: Path) -> None:
     [
         ("{", "Expecting property name"),
         ("[" * 100_000, "recursion"),
-        ("3", "Input should be a valid dictionary"),
+        ("3", "a table or an object is expected"),
         (row(question=""), "question"),
         (row(tools=[]), "tools"),
         (row(tools=[{"nothing": 1}]), "name"),
@@ -62,6 +65,17 @@ def test_rows_of_all_kinds(tmp_path: Path) -> None:
         (row(calls=[{"name": "get_weather", "arguments": {"city": "Paris"}}]), "calls.0.arguments.city"),
         (row(calls=[{"name": "get_wether", "arguments": {}}]), "no tool is called 'get_wether'"),
         (row(calls=[{"name": "get_weather", "arguments": {"city": []}}]), "get_weather.city is an empty list"),
+        (
+            row(calls=[{"name": "get_weather", "arguments": {"citty": ["Paris"]}}]),
+            "no parameter 'citty'; there are city",
+        ),
+        (
+            row(
+                tools=[{**TOOL, "parameters": {**TOOL["parameters"], "required": ["city"]}}],
+                calls=[{"name": "get_weather", "arguments": {}}],
+            ),
+            "get_weather requires city, and the row lists no",
+        ),
         (row(tools=[TOOL, TOOL]), "tools: two have the name 'get_weather'"),
         (json.dumps(row(x=0)).replace("0", "NaN"), "NaN is not a number"),
         (json.dumps(row(x=0)).replace("0", "1e999"), "1e999 is out of range"),
