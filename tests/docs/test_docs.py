@@ -137,7 +137,7 @@ def test_options_of_commands_in_sh_blocks_exist(page: Path) -> None:
         for match in re.finditer(r"\btoolwire ([\w-]+)(?: (\w+))?([^#|]*)", line):
             command = commands[match[1]]
             command = getattr(command, "commands", {}).get(match[2], command)  # of a group, or the command itself
-            known = {option for parameter in command.params for option in parameter.opts}
+            known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
             assert set(re.findall(r"(?<=\s)--?[\w-]+", match[3])) <= known, line
 
 

@@ -484,7 +484,7 @@ BASE = "[profiles.p]\nmodel = 'm'\n"
         (BASE + "[agents.a]\ntools = {builtins = ['.']}\n", ":4: agents.a.tools.builtins: there is no such key"),
         (BASE + "[agents.a.tools]\nmcp = ['x']\n", ":4: agents.a.tools.mcp: there is no MCP server 'x'; there is none"),
         (BASE + "[agents.a.budget]\nrounds = 0\n", ":4: agents.a.budget.rounds: Input should be greater than or equal"),
-        (BASE + "[agents.a]\nenvelope = 3\n", ":4: agents.a.envelope: Input should be a valid dictionary"),
+        (BASE + "[agents.a]\nenvelope = 3\n", ":4: agents.a.envelope: a table or an object is expected"),
         (
             BASE + "[agents.a]\n[teams.t]\ncoordinator = 'b'\nmembers = {a = 'x'}",
             ":5: teams.t.coordinator: there is no",

@@ -88,7 +88,7 @@ def test_servers_are_read_from_toml(tmp_path: Path) -> None:
             "servers.toml:4: mcp.servers.a.tools.t.tiers",
         ),
         ("[mcp]\nserver = 1", "servers.toml:1: mcp: only tables [mcp.servers.NAME] are allowed here"),
-        ("[mcp.servers]\na = 5", "servers.toml:2: mcp.servers.a: Input should be a valid dictionary"),
+        ("[mcp.servers]\na = 5", "servers.toml:2: mcp.servers.a: a table or an object is expected"),
         ("[mcp", "servers.toml: "),
     ],
 )
@@ -128,7 +128,7 @@ def test_files_of_other_programs_are_read(tmp_path: Path) -> None:
         ('{"mcpServers": {\n"a": {"command": 5}}}', "a.json:2: mcpServers.a.command: Input should be a valid string"),
         ('{"mcpServers": {"a": {\n"url": "file:///x"}}}', "a.json:2: mcpServers.a.url: a url begins with"),
         ('{"servers": {\n"a": {"type": "ws", "url": "http://h"}}}', "a.json:2: servers.a.transport: Input should be"),
-        ('{"servers": {\n"a": []}}', "a.json:2: servers.a: Input should be a valid dictionary"),
+        ('{"servers": {\n"a": []}}', "a.json:2: servers.a: a table or an object is expected"),
         (
             '{"servers": {"a b": {"command": "x"},\n"a-b": {"command": "x"}}}',
             "a.json:2: 'a-b' cannot be a server's name; 'a b'",

@@ -17,19 +17,12 @@ _TYPE = Lit("json", also=("code",), need="optional")
 _BODY = (Lit("<|constrain|>", need="optional", before=" "), _TYPE, Lit("<|message|>"), Args())
 _END = Lit("<|call|>", need="optional")
 
-
-def _recipient(*before: str) -> Lit:
-    first, *other = [f"{text}to={group}" for text in before for group in ("functions.", "")]
-    return Lit(first, also=tuple(other))
-
-
+_TO = ("to=functions.", "to=")
+_AT_START = tuple(f"<|start|>assistant{space}{to}" for space in (" ", "") for to in _TO)
 _CHANNEL = (Lit("<|channel|>", hint=True), Lit(_CHANNELS[0], also=_CHANNELS[1:], hint=True, after=" "))
 _AGAIN = tuple(replace(marker, need="optional", written=False) for marker in _CHANNEL)
-_IN_CHANNEL: tuple[Node, ...] = (Call((*_CHANNEL, _recipient(""), Name(), *_AGAIN, *_BODY)), _END)
-_IN_ROLE: tuple[Node, ...] = (
-    Call((_recipient("<|start|>assistant ", "<|start|>assistant"), Name(), *_CHANNEL, *_BODY)),
-    _END,
-)
+_IN_CHANNEL: tuple[Node, ...] = (Call((*_CHANNEL, Lit(_TO[0], also=_TO[1:]), Name(), *_AGAIN, *_BODY)), _END)
+_IN_ROLE: tuple[Node, ...] = (Call((Lit(_AT_START[0], also=_AT_START[1:]), Name(), *_CHANNEL, *_BODY)), _END)
 
 _STRIPPED = Lit("assistantcommentary to=functions.", also=("commentary to=functions.",), prose=True)
 _PLAIN: tuple[Node, ...] = (Call((_STRIPPED, Name(), _TYPE, Args())),)
