@@ -14,7 +14,7 @@ from toolwire.cli.console import CliError, emit, say, write_raw
 from toolwire.cli.format_option import FORMAT_HELP, read_format
 from toolwire.cli.input_files import display_name, loads, read_json, read_tools
 from toolwire.cli.option_groups import takes_options
-from toolwire.grammars.message_grammar import GrammarReasoning
+from toolwire.grammars.message_grammar import GrammarReasoning, GrammarSyntax
 from toolwire.messages import ToolCall, ToolResult
 
 EXAMPLES = """Examples:
@@ -45,28 +45,11 @@ class Subject(StrEnum):
     GRAMMAR = "grammar"
 
 
-class SyntaxOption(StrEnum):
-    """The language of a grammar."""
-
-    LARK = "lark"
-    GBNF = "gbnf"
-    STRUCTURAL_TAG = "structural_tag"
-    JSON_SCHEMA = "json_schema"
-
-
-SYNTAXES: Mapping[SyntaxOption, toolwire.GrammarSyntax] = {
-    SyntaxOption.LARK: "lark",
-    SyntaxOption.GBNF: "gbnf",
-    SyntaxOption.STRUCTURAL_TAG: "structural_tag",
-    SyntaxOption.JSON_SCHEMA: "json_schema",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class GrammarOptions:
     """The options of a grammar; None or False for one that is not on the command line."""
 
-    syntax: Annotated[SyntaxOption | None, typer.Option(help="The language of a grammar; lark by default.")] = None
+    syntax: Annotated[GrammarSyntax | None, typer.Option(help="The language of a grammar; lark by default.")] = None
     tool_choice: Annotated[
         str | None, typer.Option(help="auto, required, none or a tool's name, for a grammar; auto by default.")
     ] = None
@@ -88,17 +71,15 @@ class GrammarOptions:
 
     def names(self) -> list[str]:
         """Return the options that are on the command line."""
-        values = asdict(self)
-        return [f"--{name.replace('_', '-')}" for name in values if values[name] not in (None, False)] + (
-            ["--no-parallel"] if self.parallel is False else []
-        )
+        names = [f"--{name.replace('_', '-')}" for name, value in asdict(self).items() if value not in (None, False)]
+        return names if self.parallel is not False else [*names, "--no-parallel"]
 
     def grammar_of(self, tools: list[Any], format: str) -> toolwire.Grammar:
         """Return the grammar of a message that calls tools; see `toolwire.grammar` for the errors."""
         return toolwire.grammar(
             tools,
             format=format,
-            syntax=SYNTAXES[self.syntax or SyntaxOption.LARK],
+            syntax=self.syntax or "lark",
             tool_choice=self.tool_choice or "auto",
             parallel=self.parallel is not False,
             reasoning=self.reasoning or "none",

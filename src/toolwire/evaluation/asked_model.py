@@ -16,6 +16,7 @@ from toolwire.config.tables import LOCAL, ModelProfile
 from toolwire.errors import ConfigurationError, MissingExtra, ProviderError
 from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer, question_key
 from toolwire.evaluation.prompt_files import open_style
+from toolwire.evaluation.readings import problem_kinds
 from toolwire.events import Event, collect
 from toolwire.messages import FinishReason, Message, ParsedResponse, TextPart, Usage
 from toolwire.models.backends import Backend, StreamOptions, text_of
@@ -246,7 +247,7 @@ class AskedModel:
             backend.format,
             text="".join(raw) if backend.format else _prose(response),
             native_calls=None if backend.format else tuple((c.name, dict(c.arguments)) for c in response.tool_calls),
-            native_problems=() if backend.format else _problems(response),
+            native_problems=() if backend.format else problem_kinds(response),
             finish=response.finish_reason.value if outcome == "answered" else "",
             seconds=monotonic() - started_at,
             input_tokens=usage.input_tokens,
@@ -262,10 +263,6 @@ def _prose(response: ParsedResponse) -> str:
     """Return the text of an answer whose calls have fields of their own."""
     broken = (call.raw for call in response.incomplete if call.raw)
     return "\n".join(filter(None, (response.content, *broken)))
-
-
-def _problems(response: ParsedResponse) -> tuple[str, ...]:
-    return (*(problem.kind for problem in response.problems), *("incomplete" for _ in response.incomplete))
 
 
 def _with_tools_in_prompt(request: ChatRequest, format: str, system: str, style: PromptStyle) -> tuple[Message, ...]:

@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from inspect_ai.model import ChatMessage, ChatMessageTool, ModelOutput, get_model
-from inspect_ai.tool import ToolInfo
 
 from toolwire.evaluation.conversations import MAX_STEPS, ScriptedConversation, SimulatedServices
 from toolwire.evaluation.inspect_values import answer_of, chat_message, tool_info
 from toolwire.evaluation.model_answer import ModelAnswer
-from toolwire.evaluation.readings import DEFAULT_READING, read_answer
+from toolwire.evaluation.readings import DEFAULT_READING, problem_kinds, read_answer
 from toolwire.models.backends import text_of
 from toolwire.tools import ToolDefinition
 
@@ -43,7 +42,7 @@ async def have_conversation(
         offered = [tool_info(tool) for tool in tools]
         steps: list[Calls] = []
         while True:
-            output = await _asked(messages, offered)
+            output = await get_model().generate(list(messages), tools=offered)
             messages.append(output.message)
             answer = answer_of(output)
             answers.append(answer)
@@ -68,16 +67,11 @@ async def have_conversation(
     return output, _as_one(answers, problems, turns)
 
 
-async def _asked(messages: Sequence[ChatMessage], tools: Sequence[ToolInfo]) -> ModelOutput:
-    return await get_model().generate(list(messages), tools=list(tools))
-
-
 def _problems(answer: ModelAnswer, tools: Sequence[ToolDefinition]) -> Sequence[str]:
     """Return the kinds of the parts of an answer that could not be read."""
     if not answer.format:
         return answer.native_problems
-    response = read_answer(answer.text, answer.format, tools, DEFAULT_READING)
-    return (*(problem.kind for problem in response.problems), *("incomplete" for _ in response.incomplete))
+    return problem_kinds(read_answer(answer.text, answer.format, tools, DEFAULT_READING))
 
 
 def _as_one(answers: Sequence[ModelAnswer], problems: Sequence[str], turns: Sequence[tuple[Calls, ...]]) -> ModelAnswer:

@@ -22,6 +22,11 @@ _LEVELS: Final[Mapping[Reading, FallbackLevel]] = {
 }
 
 
+def problem_kinds(response: ParsedResponse) -> tuple[str, ...]:
+    """Return the kinds of the parts of an answer that could not be read."""
+    return (*(problem.kind for problem in response.problems), *("incomplete" for _ in response.incomplete))
+
+
 def read_answer(text: str, format: str, tools: Sequence[ToolDefinition], reading: Reading) -> ParsedResponse:
     """Return an answer as it is read.
 

@@ -12,7 +12,7 @@ from toolwire.evaluation.bfcl_services import BfclServices
 from toolwire.evaluation.call_scoring import CallFault, ExpectedCalls, answer_fault
 from toolwire.evaluation.conversations import ConversationTurn, ScriptedConversation, conversation_fault
 from toolwire.evaluation.model_answer import ModelAnswer, Outcome
-from toolwire.evaluation.readings import DEFAULT_READING, READINGS, Reading, read_answer
+from toolwire.evaluation.readings import DEFAULT_READING, READINGS, Reading, problem_kinds, read_answer
 from toolwire.evaluation.suite import SuiteQuestion, text_message
 from toolwire.messages import Message, ToolCall
 from toolwire.models.backends import text_of
@@ -74,8 +74,8 @@ def verdicts(question: SuiteQuestion, answer: ModelAnswer, readings: Sequence[Re
     judged = []
     for reading in readings:
         response = read_answer(answer.text, answer.format, question.tools, reading)
-        problems = (*(problem.kind for problem in response.problems), *("incomplete" for _ in response.incomplete))
-        judged.append(_verdict(question, answer, reading, response.tool_calls, response.content, problems))
+        kinds = problem_kinds(response)
+        judged.append(_verdict(question, answer, reading, response.tool_calls, response.content, kinds))
     return judged
 
 

@@ -59,14 +59,7 @@ from toolwire.providers.gemini_stream import (
     write_call,
 )
 from toolwire.providers.identifiers import Alphabet
-from toolwire.providers.message_parts import (
-    Json,
-    answer_item,
-    note_dropped,
-    object_of,
-    read_tools,
-    stand_in,
-)
+from toolwire.providers.message_parts import Json, answer_item, note_dropped, object_of, read_tools, stand_in
 from toolwire.providers.offered_tool import OfferedTool
 from toolwire.providers.openapi_schemas import read_openapi_schema
 from toolwire.providers.output_support import GEMINI, GEMINI_OPENAPI, OutputSupport
