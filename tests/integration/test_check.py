@@ -254,6 +254,23 @@ def test_a_server_that_cannot_be_reached_is_one_line(capsys: pytest.CaptureFixtu
     assert "cannot be reached" in output.err
 
 
+def test_a_server_that_is_silent_ends_the_check(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(lambda _: Answer(delay=2)) as url:
+        Path("silent.toml").write_text(f'[profiles.p]\nmodel = "m"\nurl = "{url}"\nretry = {{ attempts = 1 }}\n')
+        assert run(["check", "p", "--config", "silent.toml", "--timeout", "0.2"]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err == "toolwire: the first request failed: the answer was cut off: nothing came for 0.2 s\n"
+
+
+def test_a_reason_that_many_probes_share_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
+    with probed("openai_chat", FAULTS["a call stays in the text"]) as url:
+        assert run(["check", *of("openai_chat", url, "--only", "one-call", "--only", "call-not-in-text")]) == 1
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines() if line.startswith("failed")]
+    assert [row[2] for row in rows] == ["one-call", "call-not-in-text"]
+    assert rows[1][3] == "the same as for one-call"
+
+
 @pytest.mark.parametrize(
     ("answer", "words"),
     [

@@ -339,6 +339,8 @@ def test_a_report_that_is_written_anew_stays_with_its_answers(
         (("mine.jsonl", "--model", "m.gguf", "-f", "auto"), "auto cannot be asked for"),
         (("mine.jsonl", "--model", "m.gguf", "--reading", "strit"), "strict"),
         (("mine.jsonl", "--model", "m.gguf", "--constrain", "yes"), "--constrain is none, auto, required"),
+        (("mine.jsonl", "--model", "m.gguf", "--system", "no.txt"), "toolwire: no.txt: No such file or directory\n"),
+        (("recorded:no.db", "--model", "m.gguf"), "recorded:no.db: there is no file no.db"),
         (("mine.jsonl", "--rescore", "x"), "leave out the suite"),
         (("--rescore", "mine.jsonl"), "is not a log of toolwire eval"),
         (("--rescore", "."), "is not a log of toolwire eval|has no log"),

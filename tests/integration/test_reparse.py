@@ -103,6 +103,14 @@ def test_the_table_and_the_check(here: Path, capsys: pytest.CaptureFixture[str])
     assert run(["reparse", "good.jsonl", "-f", "hermes", "--workers", "1", "--check", "--out", "good"]) == 0
 
 
+def test_a_file_without_any_answer_is_bad_input(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "notes.jsonl").write_text('{"note": 1}\nno JSON\n', "utf-8")
+    assert run(["reparse", "notes.jsonl", "--workers", "1"]) == 2
+    captured = capsys.readouterr()
+    assert "toolwire: notes.jsonl, row 1: it has neither a text" in captured.err
+    assert captured.err.endswith("toolwire: none of the rows is an answer; --help describes those that can be read\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -14,7 +14,7 @@ from toolwire._surface import needs_extra
 from toolwire.cli.busy_sign import BUSY
 from toolwire.cli.check_report import counts_of, result_row, show_results, write_junit, write_report
 from toolwire.cli.console import CliError, emit
-from toolwire.cli.open_endpoint import OpenEndpoint, listed, open_endpoint
+from toolwire.cli.open_endpoint import TIMEOUT, OpenEndpoint, listed, open_endpoint
 from toolwire.cli.option_groups import takes_options
 from toolwire.client.endpoints import ENDPOINTS, Endpoint
 from toolwire.config.option_profiles import option_profile
@@ -85,6 +85,9 @@ class CheckOptions:
     max_tokens: Annotated[
         int, typer.Option(min=16, help="Maximum length of most answers, in tokens; reasoning counts too.")
     ] = MAX_TOKENS
+    timeout: Annotated[
+        float, typer.Option(min=0.001, help="Seconds that the server may be silent before a request has failed.")
+    ] = TIMEOUT
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object per probe, and one with the counts.")] = (
         False
     )
@@ -112,7 +115,7 @@ def check(
         return
     with needs_extra("A check"):
         probes = _chosen(options.only or [], smoke=options.smoke)
-        results = asyncio.run(_run(open_endpoint(profile), probes, options))
+        results = asyncio.run(_run(open_endpoint(profile, timeout=options.timeout), probes, options))
     counts = counts_of(results)
     if options.json:
         emit(counts)

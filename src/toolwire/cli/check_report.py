@@ -47,15 +47,20 @@ def result_row(result: ProbeResult) -> dict[str, str]:
 
 def show_results(results: Sequence[ProbeResult]) -> None:
     """Print a table of the results, the sources of the rules that are broken, and the counts."""
-    rows = [
-        (
-            styled(result.status, STYLES[result.status]),
-            styled(result.probe.theme),
-            styled(result.probe.id),
-            styled(result.reason or result.probe.title),
+    # One fault of a server can break most rules, each with the same words.
+    first_with: dict[str, str] = {}
+    rows: list[tuple[Text, ...]] = []
+    for result in results:
+        reason = result.reason or result.probe.title
+        first = first_with.setdefault(reason, result.probe.id)
+        rows.append(
+            (
+                styled(result.status, STYLES[result.status]),
+                styled(result.probe.theme),
+                styled(result.probe.id),
+                styled(reason if first == result.probe.id else f"the same as for {first}"),
+            )
         )
-        for result in results
-    ]
     print_rows(("result", "theme", "probe", "rule or reason"), rows, fold=("rule or reason",))
     screen = console()
     for result in results:

@@ -40,7 +40,8 @@ def compare_endpoints(reference: ModelProfile, compared: ModelProfile, options: 
         requests, broken = read_requests(Path(options.requests))
         for row in broken:
             say(f"toolwire: {row.place}: {row.reason}; it is left out", "")
-    comparison = asyncio.run(_run(open_endpoint(reference), open_endpoint(compared), requests, options))
+    maker, vendor = (open_endpoint(profile, timeout=options.timeout) for profile in (reference, compared))
+    comparison = asyncio.run(_run(maker, vendor, requests, options))
     if options.fail_under is None:
         return True
     measures = (comparison.compared_accuracy.value, comparison.similarity.f1)

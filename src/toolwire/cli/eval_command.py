@@ -267,7 +267,9 @@ def _system_text(path: Path | None) -> str:
         return ""
     try:
         return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise CliError(f"{path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
         raise CliError(f"{path}: {error}") from error
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from toolwire.client.transport import HttpTransport
     from toolwire.providers.base import ProviderApi
 
+TIMEOUT = 120.0
+"""Default of the seconds that a server may be silent."""
 _WRONG_KEY = "wrong-key-of-toolwire-check"
 
 
@@ -53,12 +55,15 @@ class OpenEndpoint:
         return open_endpoint(self.profile.model_copy(update={"model": models[0]}), self.transport)
 
 
-def open_endpoint(profile: ModelProfile, transport: HttpTransport | None = None) -> OpenEndpoint:
+def open_endpoint(
+    profile: ModelProfile, transport: HttpTransport | None = None, *, timeout: float = TIMEOUT
+) -> OpenEndpoint:
     """Return the endpoint of a profile; no request is sent yet.
 
     Args:
         profile: the profile of the model.
         transport: carries the requests; None for a new one.
+        timeout: seconds without any byte after which a request of a new one has failed.
 
     Raises:
         ConfigurationError, UnknownApi: the profile names no endpoint.
@@ -74,7 +79,7 @@ def open_endpoint(profile: ModelProfile, transport: HttpTransport | None = None)
     if transport is None:
         retry = Retry() if profile.retry is None else Retry(**profile.retry.model_dump())
         # An error of the server is an answer here, and not a reason to ask again.
-        transport = HttpTransport(retry=replace(retry, statuses=frozenset((429, 529))))
+        transport = HttpTransport(timeout=timeout, retry=replace(retry, statuses=frozenset((429, 529))))
 
     def connect(carrier: Transport, has_wrong_key: bool) -> Client:
         key = _WRONG_KEY if has_wrong_key else None

@@ -122,6 +122,8 @@ def reparse(
         for line in broken[:_SHOWN]:
             say(f"toolwire: {line}", "yellow")
         say(f"The rows that differ: {options.out / _DIFFERENT}")
+    if broken and all(set(row) == {"broken"} for row in summary["counts"].values()):
+        raise CliError("none of the rows is an answer; --help describes those that can be read")
     if options.check and any(row.get(kind) for row in summary["counts"].values() for kind in _LOSSES):
         raise typer.Exit(1)
 

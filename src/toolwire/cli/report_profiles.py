@@ -31,7 +31,7 @@ def show_report_profiles(report: Path, name: str, *, json: bool) -> None:
 
     Raises:
         CliError: the report has no such model, or no answer of it.
-        StateError, ConfigurationError: it cannot be read.
+        ConfigurationError: it cannot be read.
     """
     formats = read_report(report).formats()
     chosen = {model: rows for model, rows in formats.items() if name in ("", model, rows[0].choice.recorded_name)}

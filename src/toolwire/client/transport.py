@@ -229,5 +229,8 @@ def _address(request: httpx.Request) -> str:
     return request.url.netloc.decode("ascii", "replace")
 
 
-def _why(error: Exception) -> str:
+def _why(error: httpx.RequestError) -> str:
+    # The library's errors of timeouts have no text.
+    if isinstance(error, httpx.ReadTimeout) and (seconds := error.request.extensions.get("timeout", {}).get("read")):
+        return f"nothing came for {seconds:g} s"
     return str(error) or type(error).__name__

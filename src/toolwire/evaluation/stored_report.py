@@ -11,7 +11,7 @@ from typing import Final, Self
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from toolwire.config.toml_source import fault_words
-from toolwire.errors import ConfigurationError, StateError
+from toolwire.errors import ConfigurationError
 from toolwire.telemetry.coach import Standing, Tally, wilson
 
 FILE: Final = "report.json"
@@ -141,8 +141,7 @@ def read_report(path: str | os.PathLike[str]) -> StoredReport:
         path: the report as JSON, or the directory of an evaluation.
 
     Raises:
-        StateError: the file cannot be read.
-        ConfigurationError: it is not a report of this version.
+        ConfigurationError: the file cannot be read, or is not a report of this version.
     """
     file = Path(path)
     if file.is_dir():
@@ -150,7 +149,7 @@ def read_report(path: str | os.PathLike[str]) -> StoredReport:
     try:
         return StoredReport.model_validate_json(file.read_bytes())
     except OSError as error:
-        raise StateError(
+        raise ConfigurationError(
             f"{file}: {error.strerror or error}; name the report, or the directory of an evaluation"
         ) from error
     except ValidationError as error:

@@ -30,6 +30,8 @@ def open_suite(name: str) -> Suite:
         categories = [category.strip() for category in rest.split(",") if category.strip()]
         return bfcl_suite.load_bfcl(categories or bfcl_suite.SINGLE_TURN)
     if kind == recorded_suite.NAME:
+        if rest and not Path(rest).is_file():
+            raise ConfigurationError(f"{name}: there is no file {rest}")
         return recorded_suite.load_recorded(Archive(rest) if rest else standard_archive())
     path = Path(name)
     if not path.is_file():

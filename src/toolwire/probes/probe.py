@@ -156,6 +156,8 @@ def _endpoint_fault(exchange: ProbeExchange) -> str:
             f"{exchange.url} answered with a page of HTML or XML (HTTP {exchange.status}), not with JSON: the address "
             "is probably not that of an API; it often ends in /v1"
         )
-    if exchange.error and exchange.status in _NOT_AN_ENDPOINT:
+    # A server that sends headers and then nothing would do so each time, and each request would wait for its timeout.
+    is_silent = exchange.status == 200 and not exchange.body
+    if exchange.error and (is_silent or exchange.status in _NOT_AN_ENDPOINT):
         return f"the first request failed: {exchange.error}"
     return ""

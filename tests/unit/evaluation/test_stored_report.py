@@ -112,7 +112,7 @@ def test_the_source_of_evidence_has_a_name(tmp_path: Path) -> None:
 
 
 def test_what_is_not_a_report_is_named(tmp_path: Path) -> None:
-    with pytest.raises(StateError, match="name the report, or the directory of an evaluation"):
+    with pytest.raises(ConfigurationError, match="name the report, or the directory of an evaluation"):
         read_report(tmp_path)
     (tmp_path / FILE).write_text('{"suite": "s", "columns": [{}]}')
     with pytest.raises(ConfigurationError, match=r"columns\.0\.column.*--rescore"):
