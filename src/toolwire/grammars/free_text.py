@@ -114,7 +114,8 @@ class FreeText:
 
     def _calls_or_text(self, rest: Expression, opener: Opener) -> Expression:
         # Text up to the next marker is one lexeme, and a lexer gives no character back. So the text behind a marker
-        # ends with the first character in which it differs from all names, or before one that may begin a marker.
+        # begins with the first character in which it differs from all names, or before one that may begin a marker.
+        # That beginning is part of the lexeme: where a short one ends, xgrammar tries almost all tokens one by one.
         names = list(dict.fromkeys(name[:MAX_NAME] for name in opener.names))
         blank = chars(_BLANKS)  # the reader takes white space between the marker and a name
         differing = sequence(repeat(blank), _differing(names, self._first, self._first + _BLANKS))
@@ -122,7 +123,7 @@ class FreeText:
         return choice(
             [
                 rest,
-                sequence(lexeme(differing), self._text(rest)),
+                self._text(rest, lambda text: lexeme(sequence(differing, text.part))),
                 sequence(lexeme(beginning), self._at_marker(rest, "")),
                 self._at_marker(rest, opener.border),
             ]
