@@ -57,7 +57,10 @@ def report_html(report: Report) -> str:
 
 
 def heat_maps(columns: Sequence[ColumnFigures]) -> list[dict[str, Any]]:
-    """Return a table of models and formats for each constraint and prompt style, in the readings of agents."""
+    """Return a table of models and formats for each constraint and prompt style, in the readings of agents.
+
+    The rows are the models or the formats, whichever are more: a page is longer than it is wide.
+    """
     maps: list[dict[str, Any]] = []
     shown = [figures for figures in columns if figures.column.reading in SHOWN_READINGS]
     ways = dict.fromkeys((figures.column.constrain, figures.column.prompt) for figures in shown)
@@ -65,14 +68,21 @@ def heat_maps(columns: Sequence[ColumnFigures]) -> list[dict[str, Any]]:
         part = [
             figures for figures in shown if (figures.column.constrain, figures.column.prompt) == (constrain, prompt)
         ]
-        cells = {(figures.column.model, figures.column.format): figures.right for figures in part}
+        sides = {
+            "model": list(dict.fromkeys(figures.column.model for figures in part)),
+            "format": list(dict.fromkeys(figures.column.format for figures in part)),
+        }
+        down, across = sorted(sides, key=lambda side: len(sides[side]), reverse=True)
         maps.append(
             {
                 "constrain": constrain,
                 "prompt": prompt,
-                "models": list(dict.fromkeys(figures.column.model for figures in part)),
-                "formats": list(dict.fromkeys(figures.column.format for figures in part)),
-                "cells": cells,
+                "down": down,
+                "rows": sides[down],
+                "columns": sides[across],
+                "cells": {
+                    (getattr(figures.column, down), getattr(figures.column, across)): figures.right for figures in part
+                },
             }
         )
     return maps

@@ -104,10 +104,19 @@ def test_a_heat_map_for_each_constraint() -> None:
     choices = [ModelChoice("a", "hermes"), ModelChoice("b", "hermes"), ModelChoice("a", "hermes", "auto")]
     report = make_report([asked("1", choice=choice) for choice in choices])
     first, second = heat_maps(report.columns)
-    assert (first["constrain"], first["models"], first["formats"]) == ("", ["a", "b"], ["hermes"])
-    assert (second["constrain"], second["models"]) == ("auto", ["a"])
+    assert (first["constrain"], first["down"], first["rows"], first["columns"]) == ("", "model", ["a", "b"], ["hermes"])
+    assert (second["constrain"], second["rows"]) == ("auto", ["a"])
     page = report_html(report)
     assert page.count('class="heat"') == 3 and "<svg" in page
+
+
+def test_many_formats_of_one_model_are_below_each_other() -> None:
+    report = make_report(
+        [asked("1", choice=ModelChoice("a", format), format=format) for format in ("hermes", "react", "phi4")]
+    )
+    (map,) = heat_maps(report.columns)
+    assert (map["down"], map["rows"], map["columns"]) == ("format", ["hermes", "react", "phi4"], ["a"])
+    assert set(map["cells"]) == {("hermes", "a"), ("react", "a"), ("phi4", "a")}
 
 
 def test_a_report_without_answers_says_why() -> None:
