@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from toolwire.grammars.algebra import (
     Chain,
@@ -20,12 +21,8 @@ from toolwire.grammars.algebra import (
     union,
 )
 
-_Row = tuple[bool, tuple[tuple[Chars, int], ...]]
-"""A state: true if the text may end, and the ways to the next ones, by their places in the list."""
 
-
-@dataclass(frozen=True, slots=True)
-class State:
+class State(NamedTuple):
     """A place in a text.
 
     Attributes:
@@ -99,12 +96,12 @@ def _closed(places: Iterable[_Place]) -> frozenset[_Place]:
     return frozenset(place for place in closed if place.ways or place.is_end)
 
 
-def _deterministic(start: _Place) -> list[_Row]:
+def _deterministic(start: _Place) -> list[State]:
     """Return the automaton in which each character leads to one state."""
     numbers: dict[frozenset[_Place], int] = {}
     waiting = [_closed([start])]
     numbers[waiting[0]] = 0
-    rows: list[_Row] = []
+    states: list[State] = []
     for places in waiting:
         ways: dict[int, list[tuple[int, int]]] = {}
         for low, high, targets in _pieces(places):
@@ -113,13 +110,9 @@ def _deterministic(start: _Place) -> list[_Row]:
                 numbers[following] = len(numbers)
                 waiting.append(following)
             ways.setdefault(numbers[following], []).append((low, high))
-        rows.append(
-            (
-                any(place.is_end for place in places),
-                tuple((Chars(tuple(ranges)), target) for target, ranges in ways.items()),
-            )
-        )
-    return rows
+        sets = tuple((Chars(tuple(ranges)), target) for target, ranges in ways.items())
+        states.append(State(any(place.is_end for place in places), sets))
+    return states
 
 
 def _pieces(places: Iterable[_Place]) -> Iterator[tuple[int, int, list[_Place]]]:
@@ -140,16 +133,15 @@ def _pieces(places: Iterable[_Place]) -> Iterator[tuple[int, int, list[_Place]]]
             yield low, end - 1, targets
 
 
-def _smallest(rows: list[_Row]) -> tuple[State, ...]:
+def _smallest(states: list[State]) -> tuple[State, ...]:
     """Return the automaton with the fewest states: those behind which the same texts may follow become one."""
-    groups = _numbered([may_end for may_end, _ in rows])
+    groups = _numbered(state.may_end for state in states)
     while True:
-        kinds = [(groups[at], may_end, _ways(ways, groups)) for at, (may_end, ways) in enumerate(rows)]
+        kinds = [(groups[at], State(may_end, _ways(ways, groups))) for at, (may_end, ways) in enumerate(states)]
         finer = _numbered(kinds)
         if max(finer) == max(groups):
-            break
+            return tuple(state for _, state in dict.fromkeys(kinds))
         groups = finer
-    return tuple(State(may_end, ways) for _, may_end, ways in dict.fromkeys(kinds))
 
 
 def _numbered(values: Iterable[Hashable]) -> list[int]:

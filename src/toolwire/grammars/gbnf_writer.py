@@ -64,17 +64,19 @@ def _state_rules(part: Lexeme) -> tuple[tuple[str, str], ...]:
     suffixes = ["", *(f"-{number}" for number in range(1, len(states)))]
     rules: list[tuple[str, str]] = []
     for number, (suffix, state) in enumerate(zip(suffixes, states, strict=True)):
-        loops = [f"{write_class(part.ranges, _escape_in_class)}* " for part, target in state.ways if target == number]
+        loop = ""
         options = ['""'] if state.may_end else []
         for characters, target in state.ways:
-            if target != number:
-                following = f" {_OWN_NAME}{suffixes[target]}" if states[target].ways else ""
-                options.append(write_class(characters.ranges, _escape_in_class) + following)
-        if loops and len(options) > 1:  # a choice in parentheses is what the rules are for
-            rules.append((suffix, f"{loops.pop()}{_OWN_NAME}{suffix}-"))
-            suffix = f"{suffix}-"
+            written = write_class(characters.ranges, _escape_in_class)
+            if target == number:
+                loop = f"{written}* "
+            else:
+                options.append(f"{written} {_OWN_NAME}{suffixes[target]}" if states[target].ways else written)
+        if loop and len(options) > 1:  # a choice in parentheses is what the rules are for
+            rules.append((suffix, f"{loop}{_OWN_NAME}{suffix}-"))
+            loop, suffix = "", f"{suffix}-"
         if state.ways:
-            rules.append((suffix, "".join(loops) + " | ".join(options)))
+            rules.append((suffix, loop + " | ".join(options)))
     return tuple(rules)
 
 
