@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from toolwire.errors import DefinitionError
 from toolwire.grammars.algebra import (
     EMPTY,
     NOTHING,
-    Chars,
-    Either,
     Expression,
     Lexeme,
     chars,
@@ -39,10 +37,8 @@ class Prose:
     become expressions from the longest beginning to the empty one.
 
     Attributes:
-        plain: one character that no marker begins with.
-        detour: text that begins as a marker does, and turns out to be none.
-        endings: the text of each marker, together with beginnings of markers right before it.
-        rest: the beginning of a marker at the end of the text; may be empty.
+        text: any text without the markers, which may be empty, as one lexeme.
+        until: text up to and including the first marker that ends it, as one lexeme.
         permitted: banned markers that the text may contain after all, because the markers overlap in too many ways.
     """
 
@@ -53,13 +49,10 @@ class Prose:
         """
         self._ends = dict.fromkeys(markers)
         self._words = [*self._ends, *(word for word in dict.fromkeys(banned) if word not in self._ends)]
-        out = self._reduce() or self._with_fewer_words()
-        loop = out.get("loop", NOTHING)
-        options = loop.options if isinstance(loop, Either) else (loop,)
-        self.plain = choice(option for option in options if isinstance(option, Chars))
-        self.detour = choice(option for option in options if not isinstance(option, Chars))
-        self.endings = {marker: out.get(f"end {marker}", NOTHING) for marker in self._ends}
-        self.rest = out["stop"]
+        ways = self._reduce() or self._with_fewer_words()
+        loop = repeat(ways["loop"])
+        self.text = Lexeme(sequence(loop, ways["stop"]))
+        self.until = Lexeme(sequence(loop, choice(ways.get(f"end {marker}", NOTHING) for marker in self._ends)))
         self.permitted = tuple(dict.fromkeys(word for word in banned if word not in self._words))
 
     def _with_fewer_words(self) -> dict[str, Expression]:
@@ -72,8 +65,8 @@ class Prose:
         # reads them; the markers that end the text are never left out.
         while len(self._words) > len(self._ends):
             self._words.pop()
-            if (out := self._reduce()) is not None:
-                return out
+            if (ways := self._reduce()) is not None:
+                return ways
         raise DefinitionError(f"these markers overlap in too many ways for a grammar: {', '.join(self._words)[:200]}")
 
     def _reduce(self) -> dict[str, Expression] | None:
@@ -142,22 +135,12 @@ class Prose:
             through = sequence(into, loop)
             for target, way in ways.items():
                 key = "loop" if target == f"to {other}" else target
-                row[key] = choice([*([row[key]] if key in row else []), sequence(through, way)])
+                row[key] = choice([row.get(key, NOTHING), sequence(through, way)])
             changed.append(row)
         return changed
 
-    @functools.cached_property
-    def text(self) -> Lexeme:
-        """Any text without the markers, which may be empty, as one lexeme."""
-        return Lexeme(sequence(repeat(choice([self.plain, self.detour])), self.rest))
 
-    @functools.cached_property
-    def until(self) -> Lexeme:
-        """Text up to and including the first marker, as one lexeme."""
-        return Lexeme(sequence(repeat(choice([self.plain, self.detour])), choice(self.endings.values())))
-
-
-@functools.lru_cache(maxsize=256)
+@lru_cache(256)
 def prose(markers: tuple[str, ...], banned: tuple[str, ...] = ()) -> Prose:
     """Return the expressions for text around these markers; see `Prose`."""
     return Prose(markers, banned)
