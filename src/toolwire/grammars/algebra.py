@@ -169,10 +169,6 @@ def literal(text: str) -> Expression:
     return Fixed(text) if text else EMPTY
 
 
-_RESTS = IdentityCache(2000)
-"""The rests of lexemes behind a character; the text around calls is the same in all grammars of a format."""
-
-
 def lexeme(part: Expression) -> Expression:
     """Return an expression without rules as one unit for engines with a lexer."""
     return part if part in (EMPTY, NOTHING) else Lexeme(part)
@@ -225,9 +221,14 @@ MOST_SPACE = 4
 """Maximum length of free white space, in characters: a small model that may write more can write it forever."""
 
 
-def free_space(written: str = "") -> Expression:
+def space(written: str) -> Expression:
     """Return white space where a format writes some; nothing where it writes none."""
-    return optional(Lexeme(repeat(chars(SPACE), 1, MOST_SPACE))) if written else EMPTY
+    return Lexeme(repeat(chars(SPACE), 1, MOST_SPACE)) if written else EMPTY
+
+
+def free_space(written: str) -> Expression:
+    """Return white space, or nothing, where a format writes white space; nothing where it writes none."""
+    return optional(space(written))
 
 
 def inside(part: Expression) -> tuple[Expression, ...]:
@@ -317,6 +318,10 @@ def _without_literal(part: Expression, text: str, rules: Mapping[str, Expression
             return None if rest is None else sequence(rest, *tail)
         case _:
             return None
+
+
+_RESTS = IdentityCache(2000)
+"""The rests of lexemes behind a character; the text around calls is the same in all grammars of a format."""
 
 
 def _without(part: Expression, character: str, rules: Mapping[str, Expression]) -> Expression:

@@ -52,11 +52,8 @@ class ElementRules:
         self._space = EMPTY if node.token else _SPACE
         self._name = f"element {node.token or node.tag} {node.literal}"
 
-    def top(self, members: Members) -> Expression:
-        """Return the expression of all arguments."""
-        return self._members(members)
-
-    def _members(self, members: Members) -> Expression:
+    def members(self, members: Members) -> Expression:
+        """Return the expression of the members of an object, without a tag around them."""
         parts: list[Expression] = []
         for name, values, needed in members.properties:
             written = self._element(name, values)
@@ -110,7 +107,7 @@ class ElementRules:
                 items = self._values.row(values, lambda inner: self._element("item", inner))
                 return sequence(items, self._space, literal(close))
             case Members():
-                return sequence(self._members(values), self._space, literal(close))
+                return sequence(self.members(values), self._space, literal(close))
 
     def _text(self, close: str) -> Expression:
         node = self._node

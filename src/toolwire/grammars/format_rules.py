@@ -25,6 +25,7 @@ from toolwire.grammars.algebra import (
     optional,
     repeat,
     sequence,
+    space,
     union,
 )
 from toolwire.grammars.element_rules import ElementRules
@@ -211,7 +212,7 @@ class FormatRules:
             case Lit():
                 if not node.written:
                     return EMPTY
-                before = _space(node.before) if after_name else free_space(node.before)
+                before = space(node.before) if after_name else free_space(node.before)
                 return sequence(before, literal(node.text), free_space(node.after))
             case Many(nodes, _, between):
                 inside = self._sequence(nodes, tool)
@@ -244,7 +245,7 @@ class FormatRules:
         match node:
             case Name(prefix, is_id, after=after):
                 name = literal(prefix + tool.name)
-                return sequence(name, literal(":"), _COUNT) if is_id else sequence(name, _space(after))
+                return sequence(name, literal(":"), _COUNT) if is_id else sequence(name, space(after))
             case Header():
                 return literal(tool.name)
             case Ident():
@@ -256,11 +257,11 @@ class FormatRules:
             case Params():
                 return sequence(*self._parameters(node, tool))
             case Elements():
-                return ElementRules(values, node).top(tool.arguments)
+                return ElementRules(values, node).members(tool.arguments)
             case ToolTag():
                 return literal(f"<{tool.name}>")
             case ToolBody(elements):
-                inside = ElementRules(values, elements).top(tool.arguments)
+                inside = ElementRules(values, elements).members(tool.arguments)
                 return sequence(inside, free_space("\n"), literal(f"</{tool.name}>"))
             case Args():
                 return self._arguments(node, tool)
@@ -275,10 +276,8 @@ class FormatRules:
         return ValueRules(self.rules, dialect, tool.reader.named, tool.reader.impossible, tool.name)
 
     def _object(self, tool: GrammarTool, dialect: ValueDialect) -> Expression:
-        values = self._values(tool, dialect)
         name = f"{dialect.name} arguments {id(tool)}"
-        begin, end = sequence(Fixed("{"), dialect.space), sequence(dialect.space, Fixed("}"))
-        return self.rules.rule(name, lambda: values.members(tool.arguments, begin, end))
+        return self.rules.rule(name, lambda: self._values(tool, dialect).value(tool.arguments))
 
     def _keywords(self, tool: GrammarTool) -> Expression:
         return self._values(tool, PYTHON).members(tool.arguments, Fixed("("), Fixed(")"), keyword_key)
@@ -322,8 +321,7 @@ class FormatRules:
         several = repeat(more) if self.parallel else EMPTY
         items = sequence(Fixed("["), JSON.space, call, several, JSON.space, Fixed("]"))
         if node.nested and node.lists:
-            key = literal(f'"{node.lists[0]}":')
-            return sequence(Fixed("{"), JSON.space, key, JSON.space, items, JSON.space, Fixed("}"))
+            return _json_object([(node.lists[0], items)])
         if node.array == "always":
             return items
         # One call without a list, several in one, as the renderer writes them.
@@ -432,11 +430,6 @@ class FormatRules:
             else:
                 options.append(sequence(literal(edge), rules.value(kind), free_space(edge), literal(node.close)))
         return choice(options)
-
-
-def _space(written: str) -> Expression:
-    """Return white space that has to be there, where a format writes some."""
-    return Lexeme(repeat(chars(SPACE), 1, 4)) if written else EMPTY
 
 
 @lru_cache(4000)

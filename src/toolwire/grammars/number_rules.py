@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolwire.grammars.algebra import Expression, char_range, chars, choice, literal, optional, repeat, sequence
+from toolwire.grammars.algebra import EMPTY, Expression, char_range, chars, choice, literal, optional, repeat, sequence
 
 MAX_LENGTH = 60
 """Maximum number of digits of a number without an exponent; engines count them, and no real argument has more."""
@@ -37,7 +37,7 @@ def _from(low: int, high: int | None) -> Expression:
             return _POSITIVE
         equal_length = _between(text, "9" * len(text))
         # Numbers with more digits than the bound are larger, whatever their digits are.
-        longer = sequence(char_range("1", "9"), repeat(_DIGIT, len(text), max(MAX_LENGTH, len(text))))
+        longer = sequence(char_range("1", "9"), repeat(_DIGIT, len(text), MAX_LENGTH))
         return choice([equal_length, longer])
     options: list[Expression] = []
     for length in range(len(text), len(str(high)) + 1):
@@ -50,7 +50,7 @@ def _from(low: int, high: int | None) -> Expression:
 def _between(low: str, high: str) -> Expression:
     """Return the numbers of as many digits between two numbers of equal length."""
     if not low:
-        return literal("")
+        return EMPTY
     rest = len(low) - 1
     if low == "0" * len(low) and high == "9" * len(high):
         return repeat(_DIGIT, len(low), len(low))
@@ -90,5 +90,5 @@ def numbers(low: float | None, high: float | None) -> tuple[bool, Expression]:
     positive = low is not None and low >= 0
     negative = high is not None and high < 0
     exact = (low is None or low == 0) and high is None
-    sign = literal("-") if negative else literal("") if positive else optional(literal("-"))
+    sign = literal("-") if negative else EMPTY if positive else optional(literal("-"))
     return exact, sequence(sign, _UNSIGNED)
