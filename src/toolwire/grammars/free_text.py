@@ -56,40 +56,48 @@ class FreeText:
     """Text without calls, and text before and behind calls.
 
     Attributes:
-        permitted: markers of calls that the text may contain after all.
+        opener: the text by which calls begin; None if they have none for certain.
+        closed_start: characters that text without calls does not begin with, because a call would begin so.
+        inside_opener: markers that the text may contain, because the opener contains them.
+        banned: the other markers, none of which the text contains, apart from `permitted`.
+        permitted: banned markers that the text may contain after all, because an expression cannot exclude them.
     """
 
-    def __init__(self, opener: Opener | None, banned: Iterable[str], closed_start: str, rules: Rules) -> None:
+    def __init__(self, opener: Opener | None, markers: Iterable[str], closed_start: str, rules: Rules) -> None:
         """Prepare the expressions.
 
         Args:
-            opener: the text by which calls begin; None if they have none.
-            banned: other markers that the text does not contain.
-            closed_start: characters that the text does not begin with.
+            opener: the text by which calls begin; None if they have none for certain.
+            markers: all markers by which calls may begin.
+            closed_start: characters that text without calls does not begin with.
             rules: the grammar that the expressions become part of.
         """
-        self._opener = opener
-        self._closed_start = closed_start
+        self.opener = opener
+        self.closed_start = closed_start
         self._rules = rules
-        longer = [word for word in banned if opener is not None and word.startswith(opener.marker)]
-        words = [word for word in banned if word not in longer]
-        self._prose = prose((opener.marker,) if opener else (), tuple(words))
-        self._first = "".join(sorted({word[0] for word in (*words, *([opener.marker] if opener else []))}))
+        start = opener.marker if opener else ""
+        markers = [marker for marker in markers if marker != start]
+        self.inside_opener = tuple(marker for marker in markers if marker in start)
+        self.banned = tuple(marker for marker in markers if marker not in start)
+        words = tuple(marker for marker in self.banned if not (start and marker.startswith(start)))
+        ends = (start,) if start else ()
+        self._prose = prose(ends, words)
+        self._first = "".join(sorted({word[0] for word in (*words, *ends)}))
         # Where a name has to follow the marker, a longer marker is excluded only by markers inside it.
-        named = longer if opener is not None and opener.names else []
-        hidden = [word for word in named if not any(inner in word for inner in words)]
+        named = self.banned if opener is not None and opener.names else ()
+        hidden = [marker for marker in named if not any(word in marker for word in words)]
         self.permitted = (*self._prose.permitted, *hidden)
 
     def alone(self) -> Expression:
         """Return text without calls, which may be empty."""
-        closed = self._closed_start
+        closed = self.closed_start
         return self._text(NOTHING, (lambda text: _after_start(text, closed)) if closed else None)
 
     def before(self, calls: Expression) -> Expression:
         """Return text without calls, or text and then calls, which begin with the opener."""
-        if self._opener is None:
+        if self.opener is None:
             return choice([calls, self.alone()])
-        return self._text(without_prefix(calls, self._opener.marker, self._rules.rules))
+        return self._text(without_prefix(calls, self.opener.marker, self._rules.rules))
 
     def after(self, calls: Expression) -> Expression:
         """Return calls that text may follow, which begins with a blank or a letter and contains no further call."""
@@ -101,9 +109,9 @@ class FreeText:
         until: Expression = self._prose.until
         if change is not None:
             text, until = change(self._prose.text), change(self._prose.until)
-        if self._opener is None or (rest == NOTHING and not self._opener.names):
+        if self.opener is None or (rest == NOTHING and not self.opener.names):
             return optional(text)
-        return choice([sequence(until, self._behind_marker(rest, self._opener)), optional(text)])
+        return choice([sequence(until, self._behind_marker(rest, self.opener)), optional(text)])
 
     def _behind_marker(self, rest: Expression, opener: Opener) -> Expression:
         """Return what may follow the marker: the rest of calls, and text that begins as none of them does."""

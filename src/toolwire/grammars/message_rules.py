@@ -35,33 +35,25 @@ class MessageRules:
     Attributes:
         rules: expressions by name.
         calls: a message of calls, and of the text behind them if that is allowed; NOTHING if there are no tools.
-        opener: the text by which calls begin; None where they have none for certain.
-        banned: markers that prose cannot contain, unless they overlap in too many ways.
-        parts_of_openers: markers that prose can contain, because an opener contains them.
-        closed_start: characters that prose cannot begin with, because a call would begin so.
-        reasoning: reasoning before everything else; EMPTY for none.
-        prose: text may come instead of calls, and before those that have an opener.
-        primed: the end of the prompt, with which the text begins that is read.
         text: text without calls, and around them.
+        reasoning: reasoning before everything else; EMPTY for none.
+        allows_text: text may come instead of calls, and before those that have an opener.
+        primed: the end of the prompt, with which the text begins that is read.
     """
 
     rules: Mapping[str, Expression]
     calls: Expression
-    opener: Opener | None
-    banned: tuple[str, ...]
-    parts_of_openers: tuple[str, ...]
-    closed_start: str
-    reasoning: Expression
-    prose: bool
-    primed: str
     text: FreeText
+    reasoning: Expression
+    allows_text: bool
+    primed: str
 
     @property
     def root(self) -> Expression:
         """The expression of the whole message, without the end of the prompt."""
-        if not self.prose:
+        if not self.allows_text:
             return sequence(self.reasoning, self.primed_calls)
-        if self.opener is None or self.calls == NOTHING:
+        if self.text.opener is None or self.calls == NOTHING:
             return sequence(self.reasoning, choice([self.primed_calls, self.free_text]))
         # A message is read as one text with the end of the prompt. What the prompt has begun already is taken away from
         # the finished expression, so that a beginning of a marker in the prompt counts.
@@ -70,9 +62,9 @@ class MessageRules:
     @property
     def openers(self) -> dict[str, Expression]:
         """The rest of calls behind each text by which they begin."""
-        if self.opener is None or self.calls == NOTHING:
+        if self.text.opener is None or self.calls == NOTHING:
             return {}
-        return without_prefixes(self.calls, self.opener.texts, self.rules)
+        return without_prefixes(self.calls, self.text.opener.texts, self.rules)
 
     def permitted_markers(self, *, engine_excludes: bool = False) -> tuple[str, ...]:
         """Return the markers that text may contain, although a reader takes them for the beginning of a call.
@@ -80,9 +72,9 @@ class MessageRules:
         Args:
             engine_excludes: the engine keeps the banned markers out of text, however they overlap.
         """
-        if not self.prose:
+        if not self.allows_text:
             return ()
-        return (*self.parts_of_openers, *(() if engine_excludes else self.text.permitted))
+        return (*self.text.inside_opener, *(() if engine_excludes else self.text.permitted))
 
     @property
     def primed_calls(self) -> Expression:
@@ -134,25 +126,16 @@ def message_rules(
     if offered and calls == NOTHING:
         raise DefinitionError(f"the format {wire.name!r} cannot write a call of any of these tools")
     markers = dict.fromkeys(marker for block in wire.blocks for marker in sorted(_block_markers(block)))
-    inside = tuple(mark for mark in markers if opener is not None and mark in opener.marker and mark != opener.marker)
-    banned = tuple(mark for mark in markers if mark not in inside and (opener is None or mark != opener.marker))
-    closed_start = _closed_start(wire)
-    text = FreeText(opener, banned, closed_start, reading.rules)
-    return (
-        MessageRules(
-            reading.rules.rules,
-            text.after(calls) if text_after and offered else calls,
-            opener,
-            banned,
-            inside,
-            closed_start,
-            _reasoning(wire, reasoning),
-            choice_of != "required",
-            primed,
-            text,
-        ),
-        reading,
+    text = FreeText(opener, markers, _closed_start(wire), reading.rules)
+    message = MessageRules(
+        reading.rules.rules,
+        text.after(calls) if text_after and offered else calls,
+        text,
+        _reasoning(wire, reasoning),
+        choice_of != "required",
+        primed,
     )
+    return message, reading
 
 
 def _opener(wire: WireFormat, tools: Iterable[ToolDefinition]) -> Opener | None:

@@ -23,25 +23,25 @@ def write_structural_tag(message: MessageRules) -> str:
 
 def excludes_markers(message: MessageRules) -> bool:
     """Return whether the engine itself looks for the markers that text cannot contain, and not an expression."""
-    has_marker = message.opener is not None or message.calls == NOTHING
-    return has_marker and not message.closed_start and not _is_begun(message)
+    has_marker = message.text.opener is not None or message.calls == NOTHING
+    return has_marker and not message.text.closed_start and not _is_begun(message)
 
 
 def _is_begun(message: MessageRules) -> bool:
     """Return whether the prompt may have begun a call, so that an engine cannot look for its marker."""
-    if not (message.prose and message.primed):
+    if not (message.allows_text and message.primed):
         return False
     return without_prefix(message.calls, message.primed, message.rules) != NOTHING
 
 
 def _content(message: MessageRules) -> dict[str, Any]:
     calls = message.primed_calls
-    if not message.prose:
+    if not message.allows_text:
         return _grammar(calls, message.rules)
     openers = message.openers
     if not openers:
-        markers = message.opener.texts if message.opener else ()
-        free: dict[str, Any] = {"type": "any_text", "excludes": [*markers, *message.banned]}
+        markers = message.text.opener.texts if message.text.opener else ()
+        free: dict[str, Any] = {"type": "any_text", "excludes": [*markers, *message.text.banned]}
         if not excludes_markers(message):
             free = _grammar(message.free_text, message.rules)
         return free if calls == NOTHING else {"type": "or", "elements": [_grammar(calls, message.rules), free]}
@@ -55,7 +55,7 @@ def _content(message: MessageRules) -> dict[str, Any]:
         "triggers": list(openers),
         "tags": tags,
         "stop_after_first": True,
-        "excludes": list(message.banned),
+        "excludes": list(message.text.banned),
     }
 
 

@@ -175,7 +175,7 @@ def test_an_engine_that_excludes_markers_itself_widens_nothing() -> None:
 def test_text_contains_no_marker_that_is_not_named(wire: Any) -> None:
     message = rules(wire.name)
     permitted = message.permitted_markers()
-    for marker in (*message.banned, *message.parts_of_openers):
+    for marker in (*message.text.banned, *message.text.inside_opener):
         if marker not in permitted:
             assert not accepts(message, f"a {marker} b"), marker
 
