@@ -39,8 +39,6 @@ MAX_COMBINATIONS = 200
 """Maximum number of combinations of alternatives at one place of a schema; further alternatives have no effect."""
 MAX_LEVELS = 60
 """Maximum levels of a schema that have an effect."""
-
-
 _KINDS = ("string", "number", "integer", "boolean", "null", "array", "object")
 _WITHOUT_EFFECT = {
     "string": ("format", "contentEncoding", "contentMediaType", "contentSchema"),
@@ -56,7 +54,6 @@ _NEUTRAL = {"uniqueItems": False, "contains": None}
 """Values of keywords that say nothing, as if the keyword were missing; those of other keywords are true."""
 _NEVER = ("not", "if", "$dynamicRef", "$recursiveRef")
 """Keywords that have no effect on a grammar, whatever the type."""
-
 _ASSERTIONS = frozenset(
     (
         *("type", "enum", "const", "anyOf", "oneOf", "minLength", "maxLength", "pattern", "minimum", "maximum"),
@@ -65,8 +62,6 @@ _ASSERTIONS = frozenset(
     )
 )
 """Keywords that say something about values, other than `$ref` and `allOf`."""
-
-
 _Choices = frozenset[tuple[int, str]]
 """Choices between alternatives, each by the identity of its schema and by its keyword."""
 
@@ -378,42 +373,29 @@ class ValueReader:
         declared = [part.get("properties") if isinstance(part.get("properties"), Mapping) else {} for part in parts]
         needed = [name for part in parts if isinstance(part.get("required"), list) for name in part.get("required")]
         needed = [name for name in needed if isinstance(name, str)]
-        additional: list[_Part] = []
-        for part in parts:
-            rest, patterns = part.get("additionalProperties"), part.get("patternProperties")
-            if rest is not None and not patterns:
-                additional.append(part.inner(rest, "additionalProperties"))
-            elif rest is not None or patterns:
-                additional.append(_Part(True, part.pointer))
-        mentioned = [
-            part for part in parts if part.get("additionalProperties") is not None or part.get("patternProperties")
-        ]
-        # An author who names properties rarely means that a model may invent more.
-        closed = self._closed and any(isinstance(part.get("properties"), Mapping) for part in parts)
+        rests = [_additional_part(part) for part in parts]
         schemas = [part.schema for part in parts if isinstance(part.schema, Mapping)]
-        closed = closed and not additional and not any(mentions_others(schema, self._ignored) for schema in schemas)
+        # An author who names properties rarely means that a model may invent more.
+        closed = (
+            self._closed
+            and any(isinstance(part.get("properties"), Mapping) for part in parts)
+            and all(rest is None for rest in rests)
+            and not any(mentions_others(schema, self._ignored) for schema in schemas)
+        )
         further = [
             name for schema in schemas for name in conditional_members(schema, self._root, self._ignored) if closed
         ]
         properties: list[tuple[str, Values, bool]] = []
         for name in dict.fromkeys([*(name for names in declared for name in names), *needed, *further]):
-            inner = [
-                part.inner(names[name], "properties", name)
-                for part, names in zip(parts, declared, strict=True)
-                if name in names
-            ]
-            inner += [
-                rest
-                for part, rest in zip(mentioned, additional, strict=True)
-                if name not in (part.get("properties") or {})
-            ]
-            values = self._values(inner or [_Part(True, parts[0].pointer)])
+            inner = (
+                part.inner(names[name], "properties", name) if name in names else rest
+                for part, names, rest in zip(parts, declared, rests, strict=True)
+            )
+            values = self._values(schema for schema in inner if schema is not None)
             if values == IMPOSSIBLE and name in needed:
                 return self._dead_end(parts)
             properties.append((name, values, name in needed))
-        rest_values: Values | None = None
-        if not closed:
-            rest_values = self._values(additional or [_Part(True, parts[0].pointer)])
+        rest_values = None if closed else self._values(rest for rest in rests if rest is not None)
         if rest_values in (None, IMPOSSIBLE):
             rest_values = None
             # Where other members are possible, a member that no value fits stays, so that it is not one of them.
@@ -423,6 +405,14 @@ class ValueReader:
             for name in long_names:
                 self.widened[parts[0].pointer + json_pointer(["properties", name])] = None
         return Members(tuple(properties), rest_values, parts[0].pointer)
+
+
+def _additional_part(part: _Part) -> _Part | None:
+    """Return what a schema says about members that it does not name; None if it does not mention any."""
+    additional = part.get("additionalProperties")
+    if part.get("patternProperties"):
+        return _Part(True, part.pointer)
+    return None if additional is None else part.inner(additional, "additionalProperties")
 
 
 def _is_possible(values: Values, possible: set[str]) -> bool:

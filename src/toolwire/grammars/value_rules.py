@@ -254,7 +254,7 @@ class ValueRules:
         if dialect.token:
             self.widen_text(values)
             return sequence(Fixed(dialect.token), prose((dialect.token,)).until)
-        self.widen_text(values, "pattern")
+        self.widen_text(values, counts=True)
         least, most = values.least, values.most
         if least > MAX_BOUND or (most or 0) > MAX_BOUND:
             self.widen(values.pointer, f"lengths above {MAX_BOUND} have no effect")
@@ -265,17 +265,13 @@ class ValueRules:
             name, lambda: Lexeme(sequence(Fixed('"'), repeat(dialect.characters, least, most), Fixed('"')))
         )
 
-    def widen_text(self, values: StringValue, *keywords: str) -> None:
-        """Record which of these keywords of a string, or of all that it has, have no effect."""
-        present = {
-            "pattern": (bool(values.pattern), "a pattern has no effect"),
-            "minLength": (values.least > 0, "the length of text without quotes has no effect"),
-            "maxLength": (values.most is not None, "the length of text without quotes has no effect"),
-        }
-        for keyword in keywords or present:
-            is_present, reason = present[keyword]
-            if is_present:
-                self.widen(f"{values.pointer}/{keyword}", reason)
+    def widen_text(self, values: StringValue, *, counts: bool = False) -> None:
+        """Record which keywords of a string have no effect; those of its length have one where it `counts`."""
+        if values.pattern:
+            self.widen(f"{values.pointer}/pattern", "a pattern has no effect")
+        for keyword, bound in (("minLength", values.least or None), ("maxLength", values.most)):
+            if bound is not None and not counts:
+                self.widen(f"{values.pointer}/{keyword}", "the length of text without quotes has no effect")
 
     def items(self, values: Items) -> Expression:
         """Return the expression of lists."""
