@@ -12,7 +12,6 @@ from toolwire.grammars.algebra import (
     EMPTY,
     SPACE,
     Expression,
-    Fixed,
     Lexeme,
     char_range,
     chars,
@@ -280,7 +279,7 @@ class FormatRules:
         return self.rules.rule(name, lambda: self._values(tool, dialect).value(tool.arguments))
 
     def _keywords(self, tool: GrammarTool) -> Expression:
-        return self._values(tool, PYTHON).members(tool.arguments, Fixed("("), Fixed(")"), keyword_key)
+        return self._values(tool, PYTHON).members(tool.arguments, literal("("), literal(")"), keyword_key)
 
     def _arguments(self, node: Args, tool: GrammarTool) -> Expression:
         written = self._object(tool, JSON)
@@ -316,10 +315,10 @@ class FormatRules:
 
     def _json_calls(self, node: JsonCall, tools: Sequence[GrammarTool]) -> Expression:
         call = self.rules.share(self._choice(self._json_call(node, tool) for tool in tools))
-        comma = sequence(Fixed(","), JSON.space)
+        comma = sequence(literal(","), JSON.space)
         more = sequence(comma, call)
         several = repeat(more) if self.parallel else EMPTY
-        items = sequence(Fixed("["), JSON.space, call, several, JSON.space, Fixed("]"))
+        items = sequence(literal("["), JSON.space, call, several, JSON.space, literal("]"))
         if node.nested and node.lists:
             return _json_object([(node.lists[0], items)])
         if node.array == "always":
@@ -336,7 +335,7 @@ class FormatRules:
         if node.keyed:
             return _json_object([(tool.name, arguments)])
         if node.text:
-            arguments = sequence(Fixed('"'), self._escaped(arguments, _JSON_ESCAPES, "in a string"), Fixed('"'))
+            arguments = sequence(literal('"'), self._escaped(arguments, _JSON_ESCAPES, "in a string"), literal('"'))
         members: list[tuple[str, Expression]] = []
         if node.server:
             members.append((node.server[0], literal(json_text(tool.definition.server or "local"))))
@@ -344,13 +343,13 @@ class FormatRules:
         after: Expression = EMPTY
         if node.id:
             key = literal(f'"{node.id[0]}":')
-            after = optional(sequence(Fixed(","), JSON.space, key, JSON.space, Fixed('"'), _IDENT, Fixed('"')))
+            after = optional(sequence(literal(","), JSON.space, key, JSON.space, literal('"'), _IDENT, literal('"')))
         call = _json_object(members, after)
         return _json_object([(node.inside[0], call)]) if node.nested and node.inside else call
 
     def _python_calls(self, node: PyCalls) -> Expression:
         call = self.rules.share(self._choice(sequence(literal(tool.name), self._keywords(tool)) for tool in self.tools))
-        between = sequence(Fixed(","), PYTHON.space) if node.open else Lexeme(Fixed("\n"))
+        between = sequence(literal(","), PYTHON.space) if node.open else Lexeme(literal("\n"))
         several = repeat(sequence(between, call)) if self.parallel else EMPTY
         return sequence(literal(node.open), call, several, literal(node.close))
 
@@ -450,9 +449,9 @@ def _can_write(wire: WireFormat, tool: str, key: str = "") -> bool:
 def _json_object(members: Iterable[tuple[str, Expression]], after: Expression = EMPTY) -> Expression:
     parts: list[Expression] = []
     for key, value in members:
-        comma = [Fixed(","), JSON.space] if parts else []
+        comma = [literal(","), JSON.space] if parts else []
         parts += [*comma, literal(f"{json_text(key)}:"), JSON.space, value]
-    return sequence(Fixed("{"), JSON.space, *parts, after, JSON.space, Fixed("}"))
+    return sequence(literal("{"), JSON.space, *parts, after, JSON.space, literal("}"))
 
 
 def _markers(nodes: Iterable[Node]) -> dict[str, None]:

@@ -12,7 +12,6 @@ from toolwire.grammars.algebra import (
     Chars,
     Either,
     Expression,
-    Fixed,
     Lexeme,
     RuleName,
     char_range,
@@ -227,7 +226,7 @@ class ValueRules:
             case Alternatives(options):
                 return choice(map(self.value, options))
             case Constants(constants):
-                return choice(Fixed(dialect.constant(constant)) for constant in constants)
+                return choice(literal(dialect.constant(constant)) for constant in constants)
             case StringValue():
                 return self.text(values)
             case NumberValue(integral, low, high, pointer):
@@ -239,7 +238,7 @@ class ValueRules:
             case Items():
                 return self.items(values)
             case Members():
-                return self.members(values, sequence(Fixed("{"), dialect.space), sequence(dialect.space, Fixed("}")))
+                return self.members(values, sequence(literal("{"), dialect.space), sequence(dialect.space, literal("}")))
 
     def named_rule(self, rule: str, name: str, make: Callable[[Values], Expression]) -> Expression:
         """Return the rule for a part of the schema that has a name."""
@@ -253,7 +252,7 @@ class ValueRules:
         # Text between tokens has no escapes, so all that it cannot contain is the token.
         if dialect.token:
             self.widen_text(values)
-            return sequence(Fixed(dialect.token), prose((dialect.token,)).until)
+            return sequence(literal(dialect.token), prose((dialect.token,)).until)
         self.widen_text(values, counts=True)
         least, most = values.least, values.most
         if least > MAX_BOUND or (most or 0) > MAX_BOUND:
@@ -262,7 +261,7 @@ class ValueRules:
             least, most = min(least, MAX_BOUND), None
         name = f"{dialect.name} string {least} {most}"
         return self.rules.rule(
-            name, lambda: Lexeme(sequence(Fixed('"'), repeat(dialect.characters, least, most), Fixed('"')))
+            name, lambda: Lexeme(sequence(literal('"'), repeat(dialect.characters, least, most), literal('"')))
         )
 
     def widen_text(self, values: StringValue, *, counts: bool = False) -> None:
@@ -276,8 +275,8 @@ class ValueRules:
     def items(self, values: Items) -> Expression:
         """Return the expression of lists."""
         space = self.dialect.space
-        row = self.row(values, self.value, sequence(Fixed(","), space), space)
-        return sequence(Fixed("["), space, row, Fixed("]"))
+        row = self.row(values, self.value, sequence(literal(","), space), space)
+        return sequence(literal("["), space, row, literal("]"))
 
     def row(
         self,
@@ -323,11 +322,11 @@ class ValueRules:
             key: writes a key; the dialect's own by default.
         """
         space = self.dialect.space
-        comma = sequence(Fixed(","), space)
+        comma = sequence(literal(","), space)
         write = key or self.dialect.key
         pairs: list[tuple[Expression, bool]] = []
         for name, inner, needed in values.properties:
-            pairs.append((sequence(Fixed(write(name)), EMPTY if key else space, self.value(inner)), needed))
+            pairs.append((sequence(literal(write(name)), EMPTY if key else space, self.value(inner)), needed))
         pairs = [(pair, needed) for pair, needed in pairs if needed or pair != NOTHING]
         other = self._other_member([name for name, _, _ in values.properties], values.additional, key)
         more = repeat(sequence(comma, other))
@@ -356,11 +355,11 @@ class ValueRules:
             return NOTHING
         dialect = self.dialect
         if key:
-            head = sequence(other_name(names, _WORD_CHARACTERS, _WORD_START), Fixed("="))
+            head = sequence(other_name(names, _WORD_CHARACTERS, _WORD_START), literal("="))
         elif token := dialect.token:
             bare = other_name(names, union(NAME_CHARACTERS, chars("-.")), NAME_START)
-            quoted = sequence(Fixed(token), other_name(names, chars_except(token[0])), Fixed(token))
-            head = sequence(choice([bare, quoted]), Fixed(":"))
+            quoted = sequence(literal(token), other_name(names, chars_except(token[0])), literal(token))
+            head = sequence(choice([bare, quoted]), literal(":"))
         else:
-            head = sequence(Fixed('"'), other_name(names, dialect.characters), Fixed('":'))
+            head = sequence(literal('"'), other_name(names, dialect.characters), literal('":'))
         return sequence(Lexeme(head), EMPTY if key else dialect.space, self.value(additional))
