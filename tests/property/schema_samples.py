@@ -27,7 +27,7 @@ def grammars_of(schema: Any, *, closed: bool = False) -> tuple[dict[str, str], t
     """
     rules, reader = Rules(), ValueReader(schema, closed=closed)
     values = reader.read()
-    root = ValueRules(rules, JSON, reader.named, reader.impossible, "").value(values)
+    root = ValueRules(rules, JSON, reader, "").value(values)
     gbnf = write_gbnf(root, rules.rules)
     tag = json_text({"type": "structural_tag", "format": {"type": "grammar", "grammar": gbnf}})
     texts = {"gbnf": gbnf, "lark": write_lark(root, rules.rules), "structural_tag": tag}

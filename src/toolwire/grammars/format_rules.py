@@ -272,7 +272,7 @@ class FormatRules:
                 raise AssertionError(node)
 
     def _values(self, tool: GrammarTool, dialect: ValueDialect) -> ValueRules:
-        return ValueRules(self.rules, dialect, tool.reader.named, tool.reader.impossible, tool.name)
+        return ValueRules(self.rules, dialect, tool.reader, tool.name)
 
     def _object(self, tool: GrammarTool, dialect: ValueDialect) -> Expression:
         name = f"{dialect.name} arguments {id(tool)}"

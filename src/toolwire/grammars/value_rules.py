@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from toolwire.grammars.algebra import (
 )
 from toolwire.grammars.number_rules import integers, numbers
 from toolwire.grammars.prose import prose
+from toolwire.grammars.schema_values import ValueReader
 from toolwire.grammars.value_types import (
     MAX_EXCLUDED,
     Alternatives,
@@ -195,22 +196,18 @@ def _other(names: list[str], plain: Chars, characters: Expression, first: Expres
 class ValueRules:
     """Rules for the values of one tool's schema in one dialect."""
 
-    def __init__(
-        self, rules: Rules, dialect: ValueDialect, named: Mapping[str, Values], impossible: Iterable[str], owner: str
-    ) -> None:
+    def __init__(self, rules: Rules, dialect: ValueDialect, reader: ValueReader, owner: str) -> None:
         """Prepare rules.
 
         Args:
             rules: the grammar that they become part of.
             dialect: how values are written.
-            named: the values of the parts of the schema that have names.
-            impossible: names of parts that no value fits.
+            reader: the reader of the schema, for its parts that have names.
             owner: name of the tool, for what is widened.
         """
         self.rules = rules
         self.dialect = dialect
-        self._named = named
-        self._impossible = frozenset(impossible)
+        self._reader = reader
         self._owner = owner
 
     def widen(self, pointer: str, reason: str) -> None:
@@ -242,9 +239,9 @@ class ValueRules:
 
     def named_rule(self, rule: str, name: str, make: Callable[[Values], Expression]) -> Expression:
         """Return the rule for a part of the schema that has a name."""
-        if name in self._impossible:
+        if name in self._reader.impossible:
             return NOTHING
-        return self.rules.rule(rule, lambda: make(self._named[name]))
+        return self.rules.rule(rule, lambda: make(self._reader.named[name]))
 
     def text(self, values: StringValue) -> Expression:
         """Return the expression of strings, with what is around them."""
