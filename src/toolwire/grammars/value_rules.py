@@ -235,7 +235,8 @@ class ValueRules:
             case Items():
                 return self.items(values)
             case Members():
-                return self.members(values, sequence(literal("{"), dialect.space), sequence(dialect.space, literal("}")))
+                begin, end = sequence(literal("{"), dialect.space), sequence(dialect.space, literal("}"))
+                return self.members(values, begin, end)
 
     def named_rule(self, rule: str, name: str, make: Callable[[Values], Expression]) -> Expression:
         """Return the rule for a part of the schema that has a name."""
