@@ -17,10 +17,7 @@ from toolwire.grammars.algebra import (
     Repeat,
     RuleName,
     chars_except,
-    choice,
     inside,
-    repeat,
-    sequence,
 )
 from toolwire.grammars.automaton import automaton, counts
 
@@ -121,8 +118,6 @@ class RuleWriter:
     """Beginning of the names of lexemes."""
     space, bar, empty_text = " ", " | ", '""'
     """Signs between parts and between alternatives, and of the empty text."""
-    sets_first = True
-    """True if a choice that is repeated begins with its sets of characters."""
 
     def __init__(self, names: Mapping[str, str] | None = None) -> None:
         self.names = names or {}
@@ -163,9 +158,6 @@ class RuleWriter:
                 return self.names[name]
             case Lexeme():
                 return self.lexeme(part, inner)
-            case Repeat(Either((Chars() as plain, *longer)), 0, None) if self.sets_first:
-                # xgrammar computes the mask inside a string of such a form a thousand times as fast.
-                text = self.write(sequence(repeat(plain), repeat(sequence(choice(longer), repeat(plain)))))
             case Repeat(content, least, most):
                 text = self.write(content, inner=True) + repetition(least, most)
             case Chain(()):

@@ -26,7 +26,7 @@ def write_lark(root: Expression, rules: Mapping[str, Expression]) -> str:
 class _LarkWriter(RuleWriter):
     """A writer of expressions; sets of characters and choices of many literals are terminals too."""
 
-    prefix, sets_first = "T", False
+    prefix = "T"
 
     def characters(self, part: Chars) -> str:
         return self.lexeme(Lexeme(part), False)
@@ -44,7 +44,6 @@ class _RegexWriter(RuleWriter):
     """A writer of the expressions inside a lexeme as one regular expression."""
 
     space, bar, empty_text = "", "|", ""
-    sets_first = False
 
     def fixed(self, text: str, inner: bool) -> str:
         written = "".join(map(_escape, text))

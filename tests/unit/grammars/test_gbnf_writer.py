@@ -81,16 +81,6 @@ def test_an_expression_of_one_use_is_not_taken_for_an_earlier_one() -> None:
     assert [writer.write(literal(str(number))) for number in range(50)] == [f'"{number}"' for number in range(50)]
 
 
-def test_a_repeated_choice_begins_with_its_sets_of_characters() -> None:
-    """xgrammar takes a thousand times as long for the mask inside `(set | other)*`."""
-    part = sequence(literal('"'), repeat(choice([chars("ab"), literal("cd"), literal("e")])), literal('"'))
-    assert write_gbnf(part, {}) == 'root ::= "\\"" [ab]* (("cd" | "e") [ab]*)* "\\""\n'
-    only = repeat(choice([literal("cd"), literal("e")]))
-    assert write_gbnf(only, {}) == 'root ::= ("cd" | "e")*\n'
-    bounded = repeat(choice([chars("ab"), literal("e")]), 0, 3)
-    assert write_gbnf(bounded, {}) == 'root ::= ([ab] | "e"){0,3}\n'
-
-
 def test_text_between_markers_has_a_rule_for_each_state() -> None:
     """xgrammar takes tens of milliseconds for each mask inside a choice in parentheses, which ends in the text."""
     assert write_gbnf(prose(("<a>",)).until, {}).splitlines() == [
