@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from toolwire.schema.pointer import resolve
@@ -32,7 +32,7 @@ def conditional_members(schema: Mapping[str, Any], root: Any, ignored: Collectio
         root: the whole schema, for references.
         ignored: keywords without effect, each with the identity of its schema.
     """
-    waiting = _in_place(schema.get)
+    waiting = _in_place(schema)
     waiting += [schema.get(keyword) for keyword in _ALTERNATIVES if (id(schema), keyword) in ignored]
     visited: set[int] = set()
     while waiting:
@@ -48,13 +48,13 @@ def conditional_members(schema: Mapping[str, Any], root: Any, ignored: Collectio
                 inner.get("required"),
                 *map(inner.get, _ALTERNATIVES),
             ]
-            waiting += _in_place(inner.get)
+            waiting += _in_place(inner)
             if isinstance(reference := inner.get("$ref"), str):
                 waiting.append(resolve(root, reference))
 
 
-def _in_place(get: Callable[[str], Any]) -> list[Any]:
+def _in_place(schema: Mapping[str, Any]) -> list[Any]:
     """Return the schemas and lists of names that apply to the same value under a condition."""
-    dependencies = (get(keyword) for keyword in _DEPENDENCIES)
+    dependencies = map(schema.get, _DEPENDENCIES)
     inner = (part for each in dependencies if isinstance(each, Mapping) for part in each.values())
-    return [*map(get, _CONDITIONS), *inner]
+    return [*map(schema.get, _CONDITIONS), *inner]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import NoneType
-from typing import Any, Literal, assert_never
+from typing import Any, Literal, assert_never, get_args
 
 from toolwire._surface import check_choice, check_type
 from toolwire.errors import DefinitionError
@@ -21,10 +21,8 @@ from toolwire.wire.syntax import Lit, WireFormat, as_written
 
 GrammarSyntax = Literal["lark", "gbnf", "structural_tag", "json_schema"]
 """The languages in which grammars are written."""
-SYNTAXES: tuple[GrammarSyntax, ...] = ("lark", "gbnf", "structural_tag", "json_schema")
 GrammarReasoning = Literal["none", "allowed", "open"]
 """Places of reasoning: nowhere, before everything else, or already begun by the prompt."""
-_REASONING: tuple[GrammarReasoning, ...] = ("none", "allowed", "open")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +75,12 @@ def grammar(
     check_type("parallel", parallel, bool, "True or False")
     check_type("text_after", text_after, bool, "True or False")
     check_type("primed", primed, (str, NoneType), "text or None")
-    check_choice("reasoning", reasoning, _REASONING)
+    check_choice("reasoning", reasoning, get_args(GrammarReasoning))
     wire = get_format(format)
     by_name = definitions(tools, strict=True)
     chosen, mode, parallel = _chosen(by_name, tool_choice, parallel)
-    if syntax not in SYNTAXES:
-        raise DefinitionError(f"there is no syntax {syntax!r}; there are {', '.join(SYNTAXES)}")
+    if syntax not in (syntaxes := get_args(GrammarSyntax)):
+        raise DefinitionError(f"there is no syntax {syntax!r}; there are {', '.join(syntaxes)}")
     message, reading = message_rules(
         wire,
         chosen,
@@ -104,13 +102,13 @@ def grammar(
                 raise DefinitionError(
                     "a JSON Schema has no place for text: it needs the tool choice required, or the name of a tool"
                 )
-            return Grammar(write_schema(reading), syntax, reading.widened_values, special_tokens(wire))
+            return Grammar(write_schema(reading), syntax, reading.widened_values, _special_tokens(wire))
         case _:
             assert_never(syntax)
     engine_excludes = syntax == "structural_tag" and excludes_markers(message) and not text_after
     permitted = message.permitted_markers(engine_excludes=engine_excludes)
     widened = (*reading.rules.widened, *(f"text may contain {marker!r}, a marker of calls" for marker in permitted))
-    return Grammar(text, syntax, widened, special_tokens(wire))
+    return Grammar(text, syntax, widened, _special_tokens(wire))
 
 
 def _chosen(
@@ -126,7 +124,7 @@ def _chosen(
     return list(by_name.values()), "auto" if tool_choice == "auto" and by_name else tool_choice, parallel
 
 
-def special_tokens(wire: WireFormat) -> tuple[str, ...]:
+def _special_tokens(wire: WireFormat) -> tuple[str, ...]:
     """Return the markers of a format that may be special tokens of its models."""
     written = (node.text for node, _ in as_written(wire.blocks[0] if wire.blocks else ()) if isinstance(node, Lit))
     return tuple(dict.fromkeys(text for text in written if text[0] in "<[" and text[-1] in ">]"))
