@@ -180,9 +180,10 @@ def _check_empty(request: Mapping[str, Any], *, name: str) -> None:
 def _call(value: dict[str, Any]) -> ToolCall:
     """Return a call, which may be one that `parse` returned."""
     _check_members("a call", value, _CALL_MEMBERS)
-    if "name" not in value:
+    if value.get("name") is None:
         raise RequestError("a call needs name")
-    return ToolCall(**value)
+    texts = {member: _text(value, member) for member in ("name", "id", "server") if value.get(member) is not None}
+    return ToolCall(arguments=value.get("arguments", {}), **texts)
 
 
 def _result(value: dict[str, Any]) -> ToolResult:

@@ -70,6 +70,12 @@ def test_a_request_that_is_refused_changes_no_stream(request_members: dict[str, 
     assert ask(session, do="feed", stream="s", text="a")["deltas"] == [{"content": "a"}]
 
 
+def test_a_call_may_have_null_for_the_members_that_it_does_not_need() -> None:
+    call = {"name": "f", "arguments": {"a": 1}, "id": None, "server": None}
+    rendered = ask(SidecarSession(), do="render", what="calls", format="kimi_k2", calls=[call])
+    assert rendered["text"] == toolwire.render_calls([toolwire.ToolCall("f", {"a": 1})], format="kimi_k2")
+
+
 def test_deltas_of_a_call_that_is_cut_off_are_not_a_good_call() -> None:
     session = SidecarSession()
     ask(session, do="open", stream="s", format="hermes", tools=[TOOL])
@@ -150,6 +156,10 @@ def test_the_protocol_has_a_version() -> None:
             "unknown members of a call: nam; known are arguments, confidence, format, id, name, repairs, server",
         ),
         ('{"do": "render", "what": "calls", "format": "hermes", "calls": [{"id": "1"}]}', "a call needs name"),
+        (
+            '{"do": "render", "what": "calls", "format": "kimi_k2", "calls": [{"name": "f", "id": 5}]}',
+            "id must be text",
+        ),
         ('{"do": "render", "what": "results", "format": "hermes", "results": [{}]}', "a result needs tool_name"),
         (
             '{"do": "render", "what": "results", "format": "hermes", "results": [{"tool_name": 3, "result": 1}]}',
