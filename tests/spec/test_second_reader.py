@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from tests.conformance.rows import Row
 from tests.spec.rows import DOCUMENT, SHARED, UNREAD, complete_rows, first_reading, rows_of, second_reading
 from tests.spec.second_reader import read
 
+ROOT = Path(__file__).parents[2]
 READER = sorted(Path(__file__).parent.glob("second_*.py"))
 
 _ALL_ROWS = """
@@ -70,6 +72,15 @@ def test_every_format_is_in_one_list_and_most_agree() -> None:
     assert len(ALL_ROWS) >= 64
     named = [*ALL_ROWS, *ROWS_WITHOUT_REPAIR, *UNREAD, "plain"]  # plain has no calls
     assert sorted(named) == sorted(wire["name"] for wire in DOCUMENT["formats"])
+
+
+def test_the_prose_names_every_member_that_a_reader_needs() -> None:
+    prose = (ROOT / "spec" / "README.md").read_text("utf-8")
+    schema = json.loads((ROOT / "spec" / "formats.schema.json").read_text("utf-8"))
+    members = {(node, member) for node, value in schema["$defs"].items() for member in value.get("properties", ())}
+    of_rows = {("row", member) for member in ("tools", "text", "reasoning_started", "primed", "kind", "expect")}
+    missing = {(node, member) for node, member in members | of_rows if f"`{member}`" not in prose and member != "node"}
+    assert missing == {("Listing", "each"), ("Listing", "shape")}  # definitions are written, not read
 
 
 def test_the_second_reader_imports_nothing_of_toolwire() -> None:
