@@ -54,6 +54,14 @@ def test_an_agent_runs_parallel_calls() -> None:
     assert '"get_weather"' in model.prompts[0][0]["content"]
 
 
+def test_an_agent_asks_again_for_a_structured_output() -> None:
+    agents = pytest.importorskip("langchain.agents", reason="needs scripts/test-frameworks")
+    answers = iter(['{"city": "Paris"}', '{"city": "Paris", "population": 2100000}'])
+    model = chat(lambda messages: f'<tool_call>{{"name": "City", "arguments": {next(answers)}}}</tool_call>')
+    state = agents.create_agent(model, [get_weather], response_format=City).invoke({"messages": "Paris?"})
+    assert state["structured_response"] == City(city="Paris", population=2100000)
+
+
 def test_whole_answers_have_calls_with_ids_of_their_own() -> None:
     model = chat(WeatherModel()).bind_tools([get_weather])
     first, second = model.invoke("Weather?"), asyncio.run(model.ainvoke("Weather?"))
@@ -169,6 +177,8 @@ def test_settings_reach_the_model() -> None:
     chat(model, temperature=0.5).invoke("Hello", stop=["x"])
     chat(model, temperature=0.5).bind(temperature=0.2).invoke("Hello")
     assert seen == [(0.5, ("x",)), (0.2, ())]
+    with pytest.raises(ValueError, match="temperature"):
+        adapter.ChatToolwire(model=model, format="hermes", temperature=0.5)
 
 
 def test_errors_of_the_model_are_raised() -> None:

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import zip_longest
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from toolwire._surface import needs_extra
 from toolwire.errors import DefinitionError
@@ -53,6 +53,8 @@ class ChatToolwire(BaseChatModel):
         TypeError: `model` is something else.
     """
 
+    model_config = ConfigDict(extra="forbid")  # settings by another name than `settings` would have no effect
+
     model: Any = Field(exclude=True, repr=False)
     format: str = ""
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -62,6 +64,11 @@ class ChatToolwire(BaseChatModel):
         """Check the model and the format."""
         super().model_post_init(context)
         self._adapted = AdaptedModel(self.model, self.format)
+
+    @property
+    def model_name(self) -> str:
+        """The name of the model. Agents of LangChain read it, and would read `model` as a name otherwise."""
+        return self._adapted.name
 
     @property
     def _llm_type(self) -> str:
