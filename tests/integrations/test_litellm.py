@@ -74,7 +74,10 @@ def test_a_stream_names_a_call_before_its_arguments_are_written(provider: Any) -
     built = litellm.stream_chunk_builder(chunks, messages=[QUESTION])
     calls = built.choices[0].message.tool_calls
     assert [json.loads(call.function.arguments) for call in calls] == [{"city": "Paris"}, {"city": "Rome"}]
-    assert built.choices[0].finish_reason == "tool_calls" and built.usage.completion_tokens > 0
+    assert built.choices[0].finish_reason == "tool_calls"
+    whole = litellm.completion(**provider(WeatherModel())).usage
+    assert (built.usage.prompt_tokens, built.usage.completion_tokens) == (whole.prompt_tokens, whole.completion_tokens)
+    assert built.usage == chunks[-1].usage
 
 
 def test_a_stream_without_blocking(provider: Any) -> None:

@@ -116,11 +116,12 @@ class _Chunks:
             case UsageCounted(usage):
                 self._usage = usage
             case Finish(reason):
-                # LiteLLM drops chunks behind the one with the finish, so the token counts are part of it.
-                chunk = self._chunk({}, reason.value)
+                # LiteLLM reads no token counts from the chunk with the finish, or from those behind it.
                 if self._usage is not None:
+                    chunk = self._chunk({})
                     chunk.usage = _usage(self._usage)
-                yield chunk
+                    yield chunk
+                yield self._chunk({}, reason.value)
             case _:
                 for delta in chat_deltas([event]):
                     yield self._chunk(delta)
