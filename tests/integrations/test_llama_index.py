@@ -113,8 +113,28 @@ def test_structured_output_is_an_object() -> None:
         return '<tool_call>{"name": "City", "arguments": {"city": "Paris", "population": 2100000}}</tool_call>'
 
     structured = llm(model, temperature=0.5).as_structured_llm(City)
-    assert structured.chat([llms.ChatMessage("Paris?")]).raw == City(city="Paris", population=2100000)
-    assert seen == [0.5]
+    paris = City(city="Paris", population=2100000)
+    assert structured.chat([llms.ChatMessage("Paris?")]).raw == paris
+    assert list(structured.stream_chat([llms.ChatMessage("Paris?")]))[-1].raw == paris
+    assert seen == [0.5, 0.5]
+    with pytest.raises(ValueError, match="temperature"):
+        adapter.ToolwireLLM(model=model, format="hermes", temperature=0.5)
+
+
+def test_a_message_of_the_model_before_is_sent_back_with_its_calls_once() -> None:
+    client = native_model(ParsedResponse(content="It rains."))
+    first = llm(WeatherModel()).chat_with_tools([WEATHER], "Weather?", allow_parallel_tool_calls=True).message
+    results = [
+        llms.ChatMessage("rain", role="tool", additional_kwargs={"tool_call_id": block.tool_call_id})
+        for block in first.blocks
+        if block.block_type == "tool_call"
+    ]
+    llm(client, "").chat([llms.ChatMessage("Weather?"), first, *results])
+    _, assistant, *_ = client._transport.requests[0]["messages"]
+    assert [call["function"]["arguments"] for call in assistant["tool_calls"]] == [
+        '{"city": "Paris"}',
+        '{"city": "Rome"}',
+    ]
 
 
 def test_pictures_and_earlier_calls_reach_the_model() -> None:

@@ -32,7 +32,7 @@ with needs_extra("toolwire.integrations.llama_index", "llama-index"):
         ThinkingBlock,
         ToolCallBlock,
     )
-    from llama_index.core.bridge.pydantic import Field, PrivateAttr
+    from llama_index.core.bridge.pydantic import ConfigDict, Field, PrivateAttr
     from llama_index.core.constants import DEFAULT_CONTEXT_WINDOW
     from llama_index.core.llms.callbacks import llm_chat_callback, llm_completion_callback
     from llama_index.core.llms.function_calling import FunctionCallingLLM
@@ -72,6 +72,8 @@ class ToolwireLLM(FunctionCallingLLM):
         KeyError: there is no such provider, or no such format; the message suggests similar names.
         TypeError: `model` is something else.
     """
+
+    model_config = ConfigDict(extra="forbid")  # settings by another name than `settings` would have no effect
 
     model: Any = Field(exclude=True, repr=False)
     format: str = ""
@@ -235,24 +237,34 @@ class _GrowingAnswer:
                 self._events.append(event)
 
     def _response(self, delta: str, facts: dict[str, Any] | None = None, **more: Any) -> Any:
-        message = _message(self._content, self._reasoning, list(self._calls.values()))
+        message = _message(self._content, self._reasoning, list(self._calls.values()), is_whole=facts is not None)
         return ChatResponse(message=message, delta=delta, raw=facts, additional_kwargs=more)
 
 
 def _whole(response: ParsedResponse) -> Any:
-    message = _message(response.content, response.reasoning, [_call_block(call) for call in response.tool_calls])
+    calls = [_call_block(call) for call in response.tool_calls]
+    message = _message(response.content, response.reasoning, calls, is_whole=True)
     return ChatResponse(message=message, raw=_facts(response))
 
 
-def _message(content: str, reasoning: str, calls: list[Any]) -> Any:
+def _message(content: str, reasoning: str, calls: list[Any], *, is_whole: bool) -> Any:
     blocks: list[Any] = [ThinkingBlock(content=reasoning)] if reasoning else []
     if content or not calls:
         blocks.append(TextBlock(text=content))
-    return ChatMessage(role=MessageRole.ASSISTANT, blocks=[*blocks, *calls])
+    # LlamaIndex looks for the calls here too: its streamed structured outputs and its summaries read no blocks.
+    more = {"tool_calls": [_chat_call(call) for call in calls]} if calls and is_whole else {}
+    return ChatMessage(role=MessageRole.ASSISTANT, blocks=[*blocks, *calls], additional_kwargs=more)
 
 
 def _call_block(call: Any) -> Any:
     return ToolCallBlock(tool_call_id=call.id, tool_name=call.name, tool_kwargs=dict(call.arguments))
+
+
+def _chat_call(block: Any) -> dict[str, Any]:
+    """Return a call as Chat Completions spells it."""
+    arguments = block.tool_kwargs
+    text = arguments if isinstance(arguments, str) else json_text(arguments)
+    return {"id": block.tool_call_id, "type": "function", "function": {"name": block.tool_name, "arguments": text}}
 
 
 def _facts(response: ParsedResponse) -> dict[str, Any]:
@@ -282,7 +294,7 @@ def _chat_message(message: ChatMessage) -> dict[str, Any]:
         DefinitionError: it has a block that Chat Completions has no place for.
     """
     parts: list[dict[str, Any]] = []
-    calls: list[Any] = list(message.additional_kwargs.get("tool_calls") or ())  # of messages that older versions stored
+    calls: list[Any] = []
     reasoning = ""
     for block in message.blocks:
         match block:
@@ -296,14 +308,12 @@ def _chat_message(message: ChatMessage) -> dict[str, Any]:
             case ThinkingBlock():
                 reasoning += block.content or ""
             case ToolCallBlock():
-                arguments = block.tool_kwargs
-                text = arguments if isinstance(arguments, str) else json_text(arguments)
-                function = {"name": block.tool_name, "arguments": text}
-                calls.append({"id": block.tool_call_id, "type": "function", "function": function})
+                calls.append(_chat_call(block))
             case _:
                 raise DefinitionError(f"a {block.block_type} block of a message cannot be sent to this model")
     written: dict[str, Any] = {"role": _ROLES[message.role], "content": _joined(parts)}
-    if calls:
+    # Messages that older versions stored have no blocks of calls.
+    if calls := calls or list(message.additional_kwargs.get("tool_calls") or ()):
         written["tool_calls"] = calls
     if reasoning:
         written["reasoning_content"] = reasoning
