@@ -123,6 +123,21 @@ def test_settings_and_choices_reach_the_model() -> None:
         run(agent(model, tools=[agents.WebSearchTool()]), "Hello")
 
 
+def test_settings_that_the_sdk_has_no_name_for_are_extra_arguments() -> None:
+    seen = []
+
+    def model(messages: Any, stop: Any = (), seed: int = 0, presence_penalty: float = 0.0) -> str:
+        seen.append((list(stop), seed, presence_penalty))
+        return "Hello"
+
+    settings = agents.ModelSettings(presence_penalty=0.5, extra_args={"stop": ["Observation:"], "seed": 7})
+    run(agent(model, model_settings=settings), "Hello")
+    assert seen == [(["Observation:"], 7, 0.5)]
+    server = native_model(ParsedResponse("Hello"))
+    run(agent(server, "", model_settings=agents.ModelSettings(reasoning={"effort": "low"})), "Hello")
+    assert server._transport.requests[0]["reasoning_effort"] == "low"
+
+
 def test_errors_of_the_model_are_raised() -> None:
     with pytest.raises(ProviderError, match="out of memory"):
         run(agent(fail), "Weather?")

@@ -14,6 +14,7 @@ from toolwire.integrations.adapted_model import AdaptedModel
 from toolwire.integrations.model_argument import AnyModel
 from toolwire.messages import Message
 from toolwire.providers.api_registry import get_api
+from toolwire.providers.model_settings import SETTINGS
 from toolwire.providers.request import ChatRequest
 
 with needs_extra("toolwire.integrations.openai_agents", "openai-agents"):
@@ -31,7 +32,8 @@ class ToolwireAgentsModel(Model):
     """A model of the OpenAI Agents SDK that asks any model.
 
     Calls that are incomplete are left out of an answer, so they never run. An error of the model is a
-    `toolwire.ProviderError`.
+    `toolwire.ProviderError`. Settings that `agents.ModelSettings` has no name for, such as `stop`, are in its
+    `extra_args`, by their names in `toolwire.models.ModelSettings`.
 
     Args:
         model: the model; see `toolwire.integrations.AnyModel`.
@@ -97,6 +99,7 @@ def _request(
     instructions: str | None, items: str | list[Any], settings: ModelSettings, tools: Iterable[Any], output_schema: Any
 ) -> ChatRequest:
     """Return the request for a model."""
+    more = settings.extra_args or {}
     members = {
         "input": items,
         "tools": [_tool(tool) for tool in tools],
@@ -105,8 +108,9 @@ def _request(
         "temperature": settings.temperature,
         "top_p": settings.top_p,
         "max_output_tokens": settings.max_tokens,
+        "reasoning": settings.reasoning and {"effort": settings.reasoning.effort},
         "metadata": settings.metadata,
-        **(settings.extra_args or {}),
+        **{name: value for name, value in more.items() if name not in SETTINGS},
     }
     if output_schema is not None and not output_schema.is_plain_text():
         schema, strict = output_schema.json_schema(), output_schema.is_strict_json_schema()
@@ -114,9 +118,15 @@ def _request(
             "format": {"type": "json_schema", "name": "final_output", "schema": schema, "strict": strict}
         }
     request = _API.decode_request({name: value for name, value in members.items() if value is not None})
-    if not instructions:
-        return request
-    return ChatRequest.of(request, {"messages": (Message("system", instructions), *request.messages)})
+    # The Responses API has no member for these settings.
+    fields: dict[str, Any] = {
+        "frequency_penalty": settings.frequency_penalty,
+        "presence_penalty": settings.presence_penalty,
+        **{name: value for name, value in more.items() if name in SETTINGS},
+    }
+    if instructions:
+        fields["messages"] = (Message("system", instructions), *request.messages)
+    return ChatRequest.of(request, fields)
 
 
 def _tool(tool: Any) -> dict[str, Any]:
