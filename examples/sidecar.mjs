@@ -6,6 +6,9 @@ const program = process.env.TOOLWIRE ?? "toolwire";
 const sidecar = spawn(program, ["serve", "--sidecar"], { stdio: ["pipe", "pipe", "inherit"] });
 const waiting = []; // answers come in the order of the requests
 createInterface({ input: sidecar.stdout }).on("line", (line) => waiting.shift()(JSON.parse(line)));
+sidecar.on("close", () => {
+  for (const answer of waiting.splice(0)) answer({ error: { message: "the sidecar has ended" } });
+});
 
 function ask(request) {
   sidecar.stdin.write(JSON.stringify(request) + "\n");

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,14 +28,19 @@ def test_standard_input() -> None:
     assert "do must be one of" in second["error"]["message"]
 
 
+def _wait_for(condition: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise TimeoutError
+
+
 def test_a_unix_socket(tmp_path: Path) -> None:
     path = tmp_path / "toolwire.sock"
     process = subprocess.Popen([*SIDECAR, "--socket", str(path)])
     try:
-        for _ in range(600):
-            if path.exists():
-                break
-            time.sleep(0.05)
+        _wait_for(path.exists)
         assert path.stat().st_mode & 0o777 == 0o600
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))
@@ -44,6 +51,31 @@ def test_a_unix_socket(tmp_path: Path) -> None:
     finally:
         process.terminate()
         process.wait(30)
+
+
+def test_an_interrupt_ends_the_process_and_leaves_the_socket_of_another_one(tmp_path: Path) -> None:
+    path = tmp_path / "toolwire.sock"
+    first = subprocess.Popen([*SIDECAR, "--socket", str(path)], stderr=subprocess.PIPE)
+    second = None
+    try:
+        _wait_for(path.exists)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            client.sendall(b'{"do": "hello"}\n')
+            assert client.recv(10)
+            inode = path.stat().st_ino
+            second = subprocess.Popen([*SIDECAR, "--socket", str(path)])
+            _wait_for(lambda: path.exists() and path.stat().st_ino != inode)
+            first.send_signal(signal.SIGINT)
+            assert first.communicate(timeout=60)[1] == b""
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+        second.send_signal(signal.SIGINT)
+        assert second.wait(60) == 0 and not path.exists()
+    finally:
+        for process in filter(None, (first, second)):
+            process.kill()
+            process.wait(30)
 
 
 @pytest.mark.parametrize("options", [("--socket", "a"), ("--sidecar", "--model", "m"), ("--sidecar", "--port", "1")])
@@ -76,3 +108,6 @@ def test_the_examples_in_other_languages(tmp_path: Path, program: tuple[str, ...
     assert json.loads("".join(texts)) == {"city": "Paris"}
     assert last == "finish tool_calls"
     assert _example(program, tmp_path / "missing", tmp_path / "cache").returncode != 0
+    command.write_text("#!/bin/sh\nread request\n")  # it ends without an answer
+    ended = _example(program, command, tmp_path / "cache")
+    assert ended.returncode == 1 and ("the sidecar has ended" in ended.stderr or "EOF" in ended.stderr)

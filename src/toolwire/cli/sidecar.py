@@ -182,8 +182,8 @@ def _call(value: dict[str, Any]) -> ToolCall:
     _check_members("a call", value, _CALL_MEMBERS)
     if value.get("name") is None:
         raise RequestError("a call needs name")
-    texts = {member: _text(value, member) for member in ("name", "id", "server") if value.get(member) is not None}
-    return ToolCall(arguments=value.get("arguments", {}), **texts)
+    id, server = (_text(value, name) if value.get(name) is not None else "" for name in ("id", "server"))
+    return ToolCall(_text(value, "name"), value.get("arguments", {}), id, server)
 
 
 def _result(value: dict[str, Any]) -> ToolResult:
@@ -239,7 +239,8 @@ def serve_socket(path: Path) -> None:
 
     async def answer_client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         session = SidecarSession()
-        with suppress(ConnectionError, ValueError):  # a client that leaves, or a line that is too long
+        # A client leaves, a line is too long, or the process ends, which asyncio would report as an error.
+        with suppress(ConnectionError, ValueError, asyncio.CancelledError):
             while line := await reader.readline():
                 if line.strip():
                     writer.write(session.answer(line).encode() + b"\n")
@@ -253,9 +254,15 @@ def serve_socket(path: Path) -> None:
             server = await asyncio.start_unix_server(answer_client, path, limit=MAX_LINE)
         finally:
             os.umask(before)
-        async with server:
-            await server.serve_forever()
+        created = path.stat()
+        try:
+            async with server:
+                await server.serve_forever()
+        finally:
+            # Another process may have replaced the socket by its own.
+            with suppress(FileNotFoundError):
+                if os.path.samestat(created, path.stat()):
+                    path.unlink()
 
     with suppress(KeyboardInterrupt):
         asyncio.run(serve())
-    path.unlink(missing_ok=True)
