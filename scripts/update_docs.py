@@ -193,13 +193,18 @@ def _docstring(module: str, name: str) -> str:
         text: str | None = None
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name == name:
             text = ast.get_docstring(node)
-        elif isinstance(node, ast.Assign | ast.AnnAssign) and name in ast.unparse(node).partition("=")[0]:
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and name == _assigned(node):
             match body[index + 1 : index + 2]:
                 case [ast.Expr(value=ast.Constant(value=str(text)))]:
                     pass
         if text:
             return " ".join(text.split("\n\n")[0].split())
     return ""
+
+
+def _assigned(node: ast.Assign | ast.AnnAssign) -> str:
+    """Return the name that a statement assigns to."""
+    return ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target)
 
 
 def _commands() -> str:

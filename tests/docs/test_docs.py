@@ -103,6 +103,15 @@ def test_generated_parts_are_up_to_date() -> None:
     assert _update()["stale"]() == [], "run scripts/update_docs.py"
 
 
+def test_a_table_describes_each_name_by_its_own_docstring() -> None:
+    """Also where the name is the beginning of another one."""
+    describe = _update()["_docstring"]
+    assert describe("toolwire.grammars.message_grammar", "Grammar") == "A grammar as an engine takes it."
+    assert (
+        describe("toolwire.grammars.message_grammar", "GrammarSyntax") == "The languages in which grammars are written."
+    )
+
+
 def test_outdated_part_is_regenerated() -> None:
     update = _update()
     text = (ROOT / "docs" / "how-to" / "local-models.md").read_text("utf-8")
