@@ -59,7 +59,8 @@ def grammar(
         tools: definitions of the tools.
         format: a format's name or alias.
         tool_choice: "auto" (text, and then calls if the model wants), "required" (calls and nothing else), "none" (text
-            without calls), or the name of the only tool that can be called, exactly once.
+            without calls), or the name of the only tool that can be called, exactly once. A tool with the name of a
+            choice cannot be named.
         parallel: a message may contain several calls.
         reasoning: "none", "allowed" (it may come before everything else), or "open" (the prompt has begun it).
         syntax: the language of the grammar.
@@ -114,9 +115,10 @@ def grammar(
 def _chosen(
     by_name: Mapping[str, ToolDefinition], tool_choice: str, parallel: bool
 ) -> tuple[list[ToolDefinition], str, bool]:
-    if tool_choice in by_name:
+    is_mode = tool_choice in ("auto", "required", "none")  # whatever the tools' names are
+    if tool_choice in by_name and not is_mode:
         return [by_name[tool_choice]], "required", False
-    if tool_choice not in ("auto", "required", "none"):
+    if not is_mode:
         offered = ", ".join(by_name) or "no tools"
         raise DefinitionError(f"tool_choice is auto, required, none or a tool's name ({offered}), not {tool_choice!r}")
     if tool_choice == "required" and not by_name:

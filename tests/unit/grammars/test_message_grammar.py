@@ -26,3 +26,13 @@ def test_an_argument_of_another_kind_is_refused(argument: dict[str, Any], error:
 def test_two_different_tools_of_one_name_are_refused() -> None:
     with pytest.raises(toolwire.DefinitionError, match="two different tools have this name"):
         toolwire.grammar([TOOL, {**TOOL, "description": "Another."}], format="hermes")
+
+
+@pytest.mark.parametrize("syntax", ["gbnf", "lark", "structural_tag"])
+@pytest.mark.parametrize("choice", ["auto", "required", "none"])
+def test_a_tool_with_the_name_of_a_choice_changes_no_choice(choice: str, syntax: Any) -> None:
+    named, other = ({"name": name, "parameters": TOOL["parameters"]} for name in (choice, "f_" + choice[2:]))
+    texts = [
+        toolwire.grammar([tool], format="hermes", tool_choice=choice, syntax=syntax).text for tool in (named, other)
+    ]
+    assert texts[0] == texts[1].replace(other["name"], choice)
