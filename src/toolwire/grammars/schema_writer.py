@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from toolwire.errors import DefinitionError
@@ -19,6 +20,9 @@ from toolwire.grammars.value_types import (
 )
 from toolwire.text.json_text import json_text
 from toolwire.wire.syntax import JsonCall
+
+MAX_COPIES = 100
+"""Maximum number of copies of a part; parts that refer to each other twice would otherwise double at each level."""
 
 
 def write_schema(reading: FormatRules) -> str:
@@ -71,12 +75,13 @@ def _call(writer: _SchemaWriter, node: JsonCall, tool: GrammarTool) -> dict[str,
 
 
 class _SchemaWriter:
-    """A writer of values as JSON Schema; parts that contain themselves become definitions."""
+    """A writer of values as JSON Schema; parts that contain themselves, or are used very often, become definitions."""
 
     def __init__(self) -> None:
         self.defs: dict[str, Any] = {}
         self._open: set[str] = set()
         self._recursive: set[str] = set()
+        self._copies: Counter[str] = Counter()
 
     def schema(self, values: Values, reader: ValueReader) -> dict[str, Any]:
         match values:
@@ -110,14 +115,15 @@ class _SchemaWriter:
     def _named(self, name: str, reader: ValueReader) -> dict[str, Any]:
         if name == "any":
             return {}
-        # Only parts that contain themselves need a definition: some APIs take no references.
+        # Few parts become definitions, because some APIs take no references.
         if name in self._open or name in self.defs:
             self._recursive.add(name)
             return {"$ref": f"#/$defs/{name}"}
         self._open.add(name)
+        self._copies[name] += 1
         schema = self.schema(reader.named[name], reader)
         self._open.discard(name)
-        if name in self._recursive:
+        if name in self._recursive or self._copies[name] > MAX_COPIES:
             self.defs[name] = schema
             return {"$ref": f"#/$defs/{name}"}
         return schema

@@ -78,6 +78,23 @@ def test_only_parts_that_contain_themselves_are_definitions() -> None:
     assert len(schema(TREE)["$defs"]) == 1
 
 
+def test_parts_that_are_used_very_often_are_definitions() -> None:
+    """Each level refers to the next one twice: copies of all would be 2**40 objects."""
+    parts: dict[str, Any] = {"40": {"type": "object", "properties": {"n": {"type": "integer"}}}}
+    for at in range(40):
+        inner = {"$ref": f"#/$defs/{at + 1}"}
+        parts[str(at)] = {"type": "object", "properties": {"a": inner, "b": inner}}
+    deep = ToolDefinition("deep", parameters={**parts["0"], "$defs": parts})
+    written = schema(deep, parallel=False)
+    assert 1 < len(written["$defs"]) < 40
+    valid: Any = {"n": 1}
+    wrong: Any = {"n": "x"}
+    for at in range(40):
+        valid, wrong = {"ab"[at % 2]: valid}, {"ba"[at % 2]: wrong}
+    assert not validate(call("deep", **valid), written)
+    assert validate(call("deep", **wrong), written)
+
+
 @pytest.mark.parametrize("tool_choice", ["auto", "none"])
 def test_a_schema_has_no_place_for_text(tool_choice: str) -> None:
     with pytest.raises(DefinitionError, match="no place for text"):
