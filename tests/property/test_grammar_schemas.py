@@ -52,6 +52,7 @@ EXTREMES = [
     ({"type": "string", "minLength": LARGE}, None, 1),
     ({"type": "array", "minItems": LARGE}, None, 1),
     ({"enum": [f"value {at}" for at in range(10_000)]}, "value 9999", "value"),
+    ({"allOf": [{"enum": [f"{at}" for at in range(start, start + 10_000)]} for start in (0, 5000)]}, "9999", "4999"),
 ]
 """Schemas of extreme size, each with a value that it admits and one that its grammar refuses; None for no value."""
 

@@ -28,6 +28,7 @@ from toolwire.grammars.value_types import (
     StringValue,
     Values,
     alternatives,
+    lookup,
 )
 from toolwire.schema.kinds import TYPE_NAMES
 from toolwire.schema.pointer import json_pointer, resolve
@@ -62,6 +63,10 @@ _ASSERTIONS = frozenset(
     )
 )
 """Keywords that say something about values, other than `$ref` and `allOf`."""
+_WITHOUT_NULL = frozenset(("enum", "const", "anyOf", "oneOf", "$ref", "allOf"))
+"""Keywords that may exclude null whatever the type is; `nullable` beside them admits it all the same."""
+_NULL = {"type": "null"}
+
 _Choices = frozenset[tuple[int, str]]
 """Choices between alternatives, each by the identity of its schema and by its keyword."""
 
@@ -96,6 +101,11 @@ class _Part:
     def asserts(self) -> bool:
         """True if the schema itself says anything about values, apart from references."""
         return isinstance(self.schema, Mapping) and not (_ASSERTIONS - self.done).isdisjoint(self.schema)
+
+    @property
+    def adds_null(self) -> bool:
+        """True if `nullable` admits null beside keywords that would exclude it."""
+        return self.get("nullable") is True and not (_WITHOUT_NULL - self.done).isdisjoint(self.schema)
 
     @property
     def key(self) -> tuple[int, frozenset[str]]:
@@ -153,6 +163,11 @@ class ValueReader:
         flat = self._flatten(parts)
         if any(part.schema is False for part in flat):
             return self._dead_end(flat)
+        if any(part.adds_null for part in flat):
+            # All of these together admit null, or what they admit without it.
+            without = [part.without("nullable") if part.adds_null else part for part in flat]
+            null = [_Part(_NULL, part.pointer) if part.adds_null else part for part in flat]
+            return alternatives(self._values(each, combinations, chosen) for each in (without, null))
         # Descriptions and titles say nothing about values.
         if not any(part.asserts for part in flat):
             self.named[ANY.name] = ANY_VALUES
@@ -183,6 +198,9 @@ class ValueReader:
             if part.key in visited:
                 continue
             visited.add(part.key)
+            if part.adds_null:  # null is an alternative to all that it refers to
+                flat.append(part)
+                continue
             if isinstance(reference := part.get("$ref"), str):
                 target = resolve(self._root, reference)
                 if isinstance(target, (Mapping, bool)):
@@ -243,9 +261,9 @@ class ValueReader:
             return None
         rest = self._values([part.without("enum", "const") for part in parts])
         constants: dict[str, Any] = {}
+        lookups = [lookup(values) for values in lists[1:]]
         for value in lists[0]:
-            everywhere = all(any(equal_json(value, other) for other in listed) for listed in lists[1:])
-            if everywhere and self._admits(rest, value):
+            if all(is_listed(value) for is_listed in lookups) and self._admits(rest, value):
                 constants[json_text(value)] = value
         for part in parts:
             if part.get("pattern") and any(isinstance(value, str) for value in constants.values()):

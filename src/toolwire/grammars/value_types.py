@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from toolwire.text.json_text import json_type
+from toolwire.text.json_text import equal_json, json_type
 
 MAX_EXCLUDED = 64
 """Maximum length of a name that other names are told apart from, in characters: each is a level of an expression."""
@@ -106,6 +106,20 @@ ANY = Named("any")
 ANY_VALUES = Alternatives(
     (StringValue(), NumberValue(), Constants((True, False, None)), Items(additional=ANY), Members(additional=ANY))
 )
+
+
+def lookup(values: Iterable[Any]) -> Callable[[Any], bool]:
+    """Return whether a JSON value equals any of these, as a function; lists of texts may be long."""
+    texts: set[str] = set()
+    remaining: list[Any] = []
+    for value in values:
+        if isinstance(value, str):
+            texts.add(value)
+        else:
+            remaining.append(value)
+    return lambda value: (
+        value in texts if isinstance(value, str) else any(equal_json(value, other) for other in remaining)
+    )
 
 
 def flat_values(

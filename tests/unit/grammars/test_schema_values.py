@@ -91,6 +91,37 @@ def test_values_of_a_schema(schema: Any, expected: Values) -> None:
     assert not reader.widened
 
 
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"enum": ["a", "b"]},
+        {"type": "string", "enum": ["a"]},
+        {"const": "a"},
+        {"anyOf": [{"type": "string"}, {"type": "integer"}]},
+        {"oneOf": [{"type": "string"}]},
+        {"$ref": "#/$defs/text"},
+        {"allOf": [{"$ref": "#/$defs/text"}]},
+        {"allOf": [{"$ref": "#/$defs/text", "nullable": True}]},
+    ],
+)
+def test_nullable_admits_null_beside_every_keyword(schema: dict[str, Any]) -> None:
+    definitions = {"$defs": {"text": {"type": "string"}}}
+    values, reader = read({**definitions, **schema, "nullable": True})
+    kinds = list(flat_values(values, reader.named))
+    assert kinds[-1] == Constants((None,))
+    assert kinds[:-1] == list(flat_values(read({**definitions, **schema})[0], reader.named))[: len(kinds) - 1]
+    # Another schema for the same value may exclude null.
+    values, reader = read({**definitions, "allOf": [{**schema, "nullable": True}, {"type": "string"}]})
+    assert Constants((None,)) not in flat_values(values, reader.named)
+
+
+def test_a_recursive_schema_that_may_be_null_refers_to_itself() -> None:
+    node = {"type": "object", "properties": {"next": {"$ref": "#", "nullable": True}}}
+    values, reader = read(node)
+    assert isinstance(values, Members)
+    assert list(flat_values(values.properties[0][1], reader.named)) == [values, Constants((None,))]
+
+
 def test_members_are_in_the_order_of_the_schema_and_required_ones_without_a_schema_come_last() -> None:
     values, _ = read({"type": "object", "properties": {"b": {"type": "null"}, "a": True}, "required": ["z", "a"]})
     assert values == Members((("b", Constants((None,)), False), ("a", ANY, True), ("z", ANY, True)))
