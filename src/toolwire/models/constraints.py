@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from toolwire.errors import DefinitionError, ProviderError
-from toolwire.events import Event
+from toolwire.events import Event, ProblemFound
 from toolwire.grammars.message_grammar import GrammarSyntax, grammar
 from toolwire.messages import Message
 from toolwire.providers.context_overflow import overflow_in
@@ -113,6 +113,16 @@ class ConstrainedAnswer:
             _note(self.notes, reason)
         return reason is not None
 
+    def _check_first(self, event: Event) -> None:
+        """Raise an error if the stream of an answer begins with a refusal of the constraint.
+
+        Servers that check a request while they answer it have sent the status of a success by then.
+        """
+        if isinstance(event, ProblemFound) and event.problem.kind == "provider_error":
+            error = ProviderError(event.problem.message)
+            if self.kind.is_refused(error):
+                raise error
+
     async def events(
         self, constrained: AsyncGenerator[Event] | None, free: Callable[[], AsyncGenerator[Event]]
     ) -> AsyncGenerator[Event]:
@@ -128,6 +138,8 @@ class ConstrainedAnswer:
             try:
                 async with aclosing(constrained):
                     async for event in constrained:
+                        if not has_begun:
+                            self._check_first(event)
                         has_begun = True
                         yield event
             except ProviderError as error:

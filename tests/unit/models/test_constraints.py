@@ -15,8 +15,8 @@ import toolwire
 from toolwire.agent import Agent
 from toolwire.client.client import Client
 from toolwire.errors import DefinitionError, ProviderError
-from toolwire.events import ContentDelta, Event, Finish
-from toolwire.messages import FinishReason, Message, ParsedResponse, TextPart, ToolCall
+from toolwire.events import ContentDelta, Event, Finish, ProblemFound
+from toolwire.messages import FinishReason, Message, ParsedResponse, Problem, TextPart, ToolCall
 from toolwire.models.backends import ApiBackend, StreamOptions, TextBackend
 from toolwire.models.constraints import GRAMMAR_SERVERS, Constraint, strict_tools
 from toolwire.providers.output_request import FINAL_ANSWER
@@ -161,6 +161,28 @@ def test_an_answer_is_asked_for_again_where_the_server_refuses_the_grammar() -> 
     assert text == "Hello."
     assert [bool(request) for request in model.requests] == [True, False]
     assert "failed to parse grammar" in next(note for note in notes if note.where == "constrain").message
+
+
+@pytest.mark.parametrize(("message", "refused"), [("Failed to compile the grammar", True), ("out of memory", False)])
+def test_a_stream_that_begins_with_an_error_about_the_grammar_refuses_it(message: str, refused: bool) -> None:
+    """The status of such a stream is that of a success."""
+    requests: list[Any] = []
+
+    async def streamed(messages: list[Message], *, grammar: str = "") -> AsyncGenerator[Event]:
+        requests.append(grammar)
+        if grammar:
+            yield ProblemFound(Problem("provider_error", 0, "", message))
+            yield Finish(FinishReason.ERROR)
+        else:
+            yield ContentDelta("Hello.")
+            yield Finish(FinishReason.STOP)
+
+    refusals: dict[Any, str] = {}
+    text, notes = ask(constrained(streamed, Constraint()), refusals=refusals)
+    assert text == ("Hello." if refused else "")
+    assert [bool(grammar) for grammar in requests] == [True, *[False] * refused]
+    assert any(message in note.message for note in notes if note.where == "constrain") is refused
+    assert bool(refusals) is refused
 
 
 def test_an_answer_that_has_begun_is_not_asked_for_again() -> None:
