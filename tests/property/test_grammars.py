@@ -239,12 +239,32 @@ def test_engines_accept_whatever_a_grammar_offers(wire: WireFormat, name: str, s
     check()
 
 
+@pytest.mark.parametrize(("name", "syntax"), ENGINES)
 @pytest.mark.parametrize("wire", WITH_CALLS)
-def test_text_may_follow_calls_only_where_that_is_asked_for(wire: WireFormat) -> None:
-    real = engine("llama.cpp")
+def test_text_may_follow_calls_only_where_that_is_asked_for(wire: WireFormat, name: str, syntax: Any) -> None:
+    real = engine(name)
     text = render(wire, [ToolCall("get_weather", {"city": "Paris"}), ToolCall("ping")])
     for tool_choice in ("auto", "required"):
-        followed = grammar(TOOLS, format=wire, tool_choice=tool_choice, syntax="gbnf", text_after=True).text
-        assert real.match(followed, text, "gbnf").complete
-        assert real.match(followed, f"{text}\nIt rains.", "gbnf").complete
-    assert not real.match(written(wire, "gbnf", "required"), f"{text}\nIt rains.", "gbnf").complete
+        followed = grammar(TOOLS, format=wire, tool_choice=tool_choice, syntax=syntax, text_after=True).text
+        for after in ("", "\n", "\nIt rains.", " " * 9 + "It\n\n  rains."):
+            assert real.match(followed, text + after, syntax).complete, text + after
+    assert not real.match(written(wire, syntax, "required"), f"{text}\nIt rains.", syntax).complete
+
+
+@pytest.mark.parametrize(("name", "syntax"), ENGINES)
+@pytest.mark.parametrize("wire", [wire for wire in WITH_CALLS if wire.values[0].spans])
+@pytest.mark.parametrize("reasoning", ["allowed", "open"])
+def test_calls_behind_reasoning_begin_anew(wire: WireFormat, reasoning: Any, name: str, syntax: Any) -> None:
+    """The end of the prompt is continued by the reasoning, and not by the calls behind it."""
+    calls = toolwire.render_calls([ToolCall("get_weather", {"city": "Paris"})], format=wire, tools=TOOLS)
+    span = wire.spans[0]
+    opener = span.open.removeprefix(wire.primed) if reasoning == "allowed" else ""
+    text = f"{opener}Hm.{span.close}{calls}"
+    before = wire.primed if reasoning == "allowed" else span.open
+    assert toolwire.parse(before + text, format=wire, tools=TOOLS).tool_calls
+    for tool_choice in ("auto", "required"):
+        options: Any = {"tool_choice": tool_choice, "syntax": syntax, "reasoning": reasoning}
+        reasoned = grammar(TOOLS, format=wire, **options).text
+        assert engine(name).match(reasoned, text, syntax).complete, tool_choice
+        if reasoning == "allowed":
+            assert engine(name).match(reasoned, calls.removeprefix(wire.primed), syntax).complete, tool_choice

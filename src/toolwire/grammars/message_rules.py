@@ -37,6 +37,7 @@ class MessageRules:
         calls: a message of calls, and of the text behind them if that is allowed; NOTHING if there are no tools.
         text: text without calls, and around them.
         reasoning: reasoning before everything else; EMPTY for none.
+        may_skip_reasoning: there may be no reasoning.
         allows_text: text may come instead of calls, and before those that have an opener.
         primed: the end of the prompt, with which the text begins that is read.
     """
@@ -45,19 +46,37 @@ class MessageRules:
     calls: Expression
     text: FreeText
     reasoning: Expression
+    may_skip_reasoning: bool
     allows_text: bool
     primed: str
 
     @property
     def root(self) -> Expression:
         """The expression of the whole message, without the end of the prompt."""
+        if not self.primed:
+            return sequence(self.reasoning_or_none, self._message(""))
+        if self.reasoning == EMPTY:
+            return self._message(self.primed)
+        # The reasoning continues the end of the prompt, so that the calls behind it begin anew.
+        following = self._message("")
+        if not self.may_skip_reasoning:
+            return sequence(self.reasoning, following)
+        return choice([sequence(self._primed(self.reasoning, self.primed), following), self._message(self.primed)])
+
+    def _message(self, primed: str) -> Expression:
+        """Return the message behind reasoning, without what was written before it."""
         if not self.allows_text:
-            return sequence(self.reasoning, self.primed_calls)
+            return self._primed(self.calls, primed)
         if self.text.opener is None or self.calls == NOTHING:
-            return sequence(self.reasoning, choice([self.primed_calls, self.free_text]))
+            return choice([self._primed(self.calls, primed), self._primed(self.text.alone(), primed)])
         # A message is read as one text with the end of the prompt. What the prompt has begun already is taken away from
         # the finished expression, so that a beginning of a marker in the prompt counts.
-        return sequence(self.reasoning, self._primed(self.text.before(self.calls)))
+        return self._primed(self.text.before(self.calls), primed)
+
+    @property
+    def reasoning_or_none(self) -> Expression:
+        """The reasoning, which may be missing if it may be skipped."""
+        return optional(self.reasoning) if self.may_skip_reasoning else self.reasoning
 
     @property
     def openers(self) -> dict[str, Expression]:
@@ -79,17 +98,17 @@ class MessageRules:
     @property
     def primed_calls(self) -> Expression:
         """The calls, without the end of the prompt."""
-        return self._primed(self.calls)
+        return self._primed(self.calls, self.primed)
 
-    def _primed(self, part: Expression) -> Expression:
+    def _primed(self, part: Expression, primed: str) -> Expression:
         """Return what follows the end of the prompt, if the expression can begin with it."""
-        rest = without_prefix(part, self.primed, self.rules)
+        rest = without_prefix(part, primed, self.rules)
         return part if rest == NOTHING else rest
 
     @property
     def free_text(self) -> Expression:
         """Text without any call, which may be empty, without the end of the prompt."""
-        return self._primed(self.text.alone())
+        return self._primed(self.text.alone(), self.primed)
 
 
 def message_rules(
@@ -132,6 +151,7 @@ def message_rules(
         text.after(calls) if text_after and offered else calls,
         text,
         _reasoning(wire, reasoning),
+        reasoning == "allowed",
         choice_of != "required",
         primed,
     )
@@ -197,4 +217,4 @@ def _reasoning(wire: WireFormat, mode: str) -> Expression:
         raise DefinitionError(f"the format {wire.name!r} has no reasoning")
     span = wire.spans[0]
     rest = sequence(prose((span.close,)).until, free_space("\n"))
-    return rest if mode == "open" else optional(sequence(literal(span.open), rest))
+    return rest if mode == "open" else sequence(literal(span.open), rest)

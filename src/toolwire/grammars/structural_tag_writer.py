@@ -13,25 +13,27 @@ from toolwire.text.json_text import json_text
 
 def write_structural_tag(message: MessageRules) -> str:
     """Return the grammar of a message as JSON."""
-    if _is_begun(message):
+    if _is_one_expression(message):
         return json_text({"type": "structural_tag", "format": _grammar(message.root, message.rules)})
     content = _content(message)
     if message.reasoning != EMPTY:
-        content = {"type": "sequence", "elements": [_grammar(message.reasoning, message.rules), content]}
+        content = {"type": "sequence", "elements": [_grammar(message.reasoning_or_none, message.rules), content]}
     return json_text({"type": "structural_tag", "format": content})
 
 
 def excludes_markers(message: MessageRules) -> bool:
     """Return whether the engine itself looks for the markers that text cannot contain, and not an expression."""
     has_marker = message.text.opener is not None or message.calls == NOTHING
-    return has_marker and not message.text.closed_start and not _is_begun(message)
+    return has_marker and not message.text.closed_start and not _is_one_expression(message)
 
 
-def _is_begun(message: MessageRules) -> bool:
-    """Return whether the prompt may have begun a call, so that an engine cannot look for its marker."""
-    if not (message.allows_text and message.primed):
+def _is_one_expression(message: MessageRules) -> bool:
+    """Return whether a message depends on what the prompt has begun, so that an engine cannot look for its marker."""
+    if not message.primed:
         return False
-    return without_prefix(message.calls, message.primed, message.rules) != NOTHING
+    if message.reasoning != EMPTY:
+        return True
+    return message.allows_text and without_prefix(message.calls, message.primed, message.rules) != NOTHING
 
 
 def _content(message: MessageRules) -> dict[str, Any]:
