@@ -268,3 +268,26 @@ def test_calls_behind_reasoning_begin_anew(wire: WireFormat, reasoning: Any, nam
         assert engine(name).match(reasoned, text, syntax).complete, tool_choice
         if reasoning == "allowed":
             assert engine(name).match(reasoned, calls.removeprefix(wire.primed), syntax).complete, tool_choice
+
+
+@pytest.mark.parametrize("wire", [wire for wire in WITH_CALLS if wire.values[0].spans])
+def test_reasoning_contains_no_call_that_is_read_and_no_grammar_describes(wire: WireFormat) -> None:
+    """Where a reader takes a call inside reasoning for text, a grammar may offer it."""
+    nobody = toolwire.render_calls([ToolCall("nobody", {"s": "a"})], format=wire, tools=OTHERS)
+    ping = toolwire.render_calls([ToolCall("ping")], format=wire, tools=TOOLS)
+    span = wire.spans[0]
+    text = f"{span.open.removeprefix(wire.primed)}Hm. {nobody}\n{span.close}{ping}"
+    allowed = grammar(TOOLS, format=wire, tool_choice="required", syntax="gbnf", reasoning="allowed").text
+    if engine("llama.cpp").match(allowed, text, "gbnf").complete:
+        read = toolwire.parse(wire.primed + text, format=wire, tools=TOOLS)
+        assert [call.name for call in read.tool_calls] == ["ping"]
+
+
+@pytest.mark.parametrize("format", ["hermes", "forge_xml", "anthropic_xml", "mistral_json", "deepseek_v3", "pythonic"])
+def test_a_marker_of_calls_in_reasoning_is_text_for_a_lexer_too(format: str) -> None:
+    wire = get_format(format)
+    ping = toolwire.render_calls([ToolCall("ping")], format=wire, tools=TOOLS)
+    text = f"{wire.spans[0].open}I write {ping}, or not.{wire.spans[0].close}{ping}"
+    allowed = grammar(TOOLS, format=wire, tool_choice="auto", syntax="lark", reasoning="allowed")
+    assert engine("llguidance").match(allowed.text, text, "lark").complete
+    assert not any(wire.spans[0].open in line for line in allowed.widened)

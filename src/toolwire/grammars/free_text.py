@@ -65,7 +65,15 @@ class FreeText:
         permitted: banned markers that the text may contain after all, because an expression cannot exclude them.
     """
 
-    def __init__(self, opener: Opener | None, markers: Iterable[str], closed_start: str, rules: Rules) -> None:
+    def __init__(
+        self,
+        opener: Opener | None,
+        markers: Iterable[str],
+        closed_start: str,
+        rules: Rules,
+        *,
+        reasoning_start: str = "",
+    ) -> None:
         """Prepare the expressions.
 
         Args:
@@ -73,6 +81,7 @@ class FreeText:
             markers: all markers by which calls may begin.
             closed_start: characters that text without calls does not begin with.
             rules: the grammar that the expressions become part of.
+            reasoning_start: a marker that begins reasoning; text does not contain it, unless markers overlap too much.
         """
         self.opener = opener
         self.closed_start = closed_start
@@ -83,12 +92,14 @@ class FreeText:
         self.banned = tuple(marker for marker in markers if marker not in start)
         words = tuple(marker for marker in self.banned if not (start and marker.startswith(start)))
         ends = (start,) if start else ()
+        if reasoning_start and not (start and reasoning_start.startswith(start)):
+            words = (*words, reasoning_start)
         self._prose = prose(ends, words)
         self._first = "".join(sorted({word[0] for word in (*words, *ends)}))
         # Where a name has to follow the marker, a longer marker is excluded only by markers inside it.
         named = self.banned if opener is not None and opener.names else ()
         hidden = [marker for marker in named if not any(word in marker for word in words)]
-        self.permitted = (*self._prose.permitted, *hidden)
+        self.permitted = tuple(word for word in (*self._prose.permitted, *hidden) if word != reasoning_start)
 
     def alone(self) -> Expression:
         """Return text without calls, which may be empty."""

@@ -144,8 +144,10 @@ def message_rules(
     calls = reading.calls() if offered else NOTHING
     if offered and calls == NOTHING:
         raise DefinitionError(f"the format {wire.name!r} cannot write a call of any of these tools")
-    markers = dict.fromkeys(marker for block in wire.blocks for marker in sorted(_block_markers(block)))
-    text = FreeText(opener, markers, _closed_start(wire), reading.rules)
+    markers = dict.fromkeys(_call_markers(wire))
+    # A lexer takes the longest match: text that may begin as reasoning does would always be longer.
+    start = wire.spans[0].open if wire.spans and reasoning == "allowed" else ""
+    text = FreeText(opener, markers, _closed_start(wire), reading.rules, reasoning_start=start)
     message = MessageRules(
         reading.rules.rules,
         text.after(calls) if text_after and offered else calls,
@@ -191,6 +193,11 @@ def _opener(wire: WireFormat, tools: Iterable[ToolDefinition]) -> Opener | None:
     return Opener(marker, tuple(names)) if marker else None
 
 
+def _call_markers(wire: WireFormat) -> list[str]:
+    """Return the markers by which the blocks of a format may begin."""
+    return [marker for block in wire.blocks for marker in sorted(_block_markers(block))]
+
+
 def _block_markers(block: tuple[Node, ...]) -> set[str]:
     """Return the spellings of the markers that a block may begin with, where they make a call for certain."""
     markers: set[str] = set()
@@ -216,5 +223,7 @@ def _reasoning(wire: WireFormat, mode: str) -> Expression:
     if not wire.spans:
         raise DefinitionError(f"the format {wire.name!r} has no reasoning")
     span = wire.spans[0]
-    rest = sequence(prose((span.close,)).until, free_space("\n"))
+    # Where a marker of calls inside reasoning begins a call, the call would have no grammar.
+    banned = tuple(dict.fromkeys(_call_markers(wire))) if wire.ends_reasoning else ()
+    rest = sequence(prose((span.close,), banned).until, free_space("\n"))
     return rest if mode == "open" else sequence(literal(span.open), rest)
