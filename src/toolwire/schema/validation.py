@@ -116,6 +116,8 @@ def _check_text(text: str, tool: str) -> None:
     # The compiler accepts any root, but arguments are passed by name, so the root must be an object and no other kind.
     if Shape.of(root).kinds != {"object"}:
         declared = _quote(root["type"]) if "type" in root else "missing"
+        if root.get("nullable") is True:
+            declared += ", and nullable"
         raise DefinitionError(f"the root type must be object, it is {declared}", tool=tool, pointer="/type")
 
 

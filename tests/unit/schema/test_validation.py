@@ -179,6 +179,7 @@ def test_a_dangling_reference_is_found_in_every_place_of_a_schema(keyword: str, 
     [
         ({}, "the root type must be object, it is missing"),
         ({"type": "array"}, 'the root type must be object, it is "array"'),
+        ({"type": "object", "nullable": True}, 'the root type must be object, it is "object", and nullable'),
         ([], "the parameters schema must be a dict, not list"),
         ({**OBJECT, "$ref": "other.json"}, 'the reference "other.json" leads outside the schema'),
         ({**OBJECT, "default": float("nan")}, "the schema is not JSON"),
