@@ -77,9 +77,10 @@ class AgentOptions:
     constrain: Annotated[
         str | None,
         typer.Option(
-            help="auto: the model can write no malformed call; required: nothing but calls; by default, anything. It "
-            "needs calls in the text, of a model on this machine or of an --api that takes grammars, such as vllm; or "
-            "an --api with strict tools, such as openai."
+            help="auto: the model can write no malformed call; required: nothing but calls, up to the last round of "
+            "--max-rounds or a tool that ends the turn; by default, anything. It needs calls in the text, of a model "
+            "on this machine or of an --api that takes grammars, such as vllm; or an --api with strict tools, such as "
+            "openai."
         ),
     ] = None
     policy: PolicyFile = None
