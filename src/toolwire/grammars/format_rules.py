@@ -414,7 +414,7 @@ class FormatRules:
             rules.widen_text(string)
         if texts:
             # Text that looks like another type is that type where the schema admits it; all of it is text here.
-            text = prose((node.close,), tuple(mark for mark in banned if mark != node.close)).until
+            text = prose((node.close,), _without_brackets(banned, node.close)).until
             name = f"raw {node.close}"
             return sequence(literal(edge), self.rules.rule(name, lambda: text))
         options: list[Expression] = []
@@ -452,6 +452,19 @@ def _json_object(members: Iterable[tuple[str, Expression]], after: Expression = 
         comma = [literal(","), JSON.space] if parts else []
         parts += [*comma, literal(f"{json_text(key)}:"), JSON.space, value]
     return sequence(literal("{"), JSON.space, *parts, after, JSON.space, literal("}"))
+
+
+def _without_brackets(markers: Iterable[str], close: str) -> tuple[str, ...]:
+    """Return the texts that a value cannot contain: all markers but the closing one, without their last bracket.
+
+    A model that may not write a marker writes it with a blank before that bracket, and then no end of the value.
+    """
+    excluded: dict[str, None] = {}
+    for mark in markers:
+        text = mark.removesuffix(">")
+        if mark != close:
+            excluded[mark if close.startswith(text) else text] = None
+    return tuple(excluded)
 
 
 def _markers(nodes: Iterable[Node]) -> dict[str, None]:

@@ -84,3 +84,18 @@ def test_other_grammars_are_refused() -> None:
     tools = [ToolDefinition("get_weather", parameters=SCHEMA)]
     with pytest.raises(DefinitionError, match="syntax lark, not gbnf"):
         match_text(grammar(tools, format="hermes", syntax="gbnf"), "")
+
+
+@pytest.mark.parametrize("format", ["glm4", "qwen3_coder", "minimax_m2", "seed_oss"])
+def test_a_value_does_not_contain_a_marker_with_a_blank_in_it(format: str) -> None:
+    tools = [ToolDefinition("get_weather", parameters=SCHEMA)]
+    text = render_calls([ToolCall("get_weather", {"city": "Paris", "days": 3})], format=format, tools=tools)
+    written = grammar(tools, format=format, tool_choice="required")
+    assert match_text(written, text).complete
+    end = text.index("Paris") + len("Paris")
+    # Another closing marker with a blank before its bracket would be text, and the value would have no end.
+    last = text.rindex("</")
+    wrong = text[last : text.index(">", last)]
+    assert not text[end:].startswith(wrong)
+    result = match_text(written, text[:end] + wrong + " >")
+    assert end < result.allowed < end + len(wrong)
