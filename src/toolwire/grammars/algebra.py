@@ -128,7 +128,7 @@ def factored(options: Iterable[Expression]) -> Expression:
     groups: dict[Expression | str, list[tuple[Expression, ...]]] = {}
     for option in options:
         parts = option.parts if isinstance(option, Chain) else (option,)
-        if option != NOTHING and not (option == EMPTY and EMPTY in groups):  # equal options end alike
+        if not (option == EMPTY and EMPTY in groups):  # equal options end alike
             head = parts[0] if parts else EMPTY
             groups.setdefault(head.text[0] if isinstance(head, Fixed) else head, []).append(parts)
     return choice(_with_common_head(group) for group in groups.values())

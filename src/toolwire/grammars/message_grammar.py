@@ -123,7 +123,7 @@ def _chosen(
         raise DefinitionError(f"tool_choice is auto, required, none or a tool's name ({offered}), not {tool_choice!r}")
     if tool_choice == "required" and not by_name:
         raise DefinitionError("a call is required, and there is no tool")
-    return list(by_name.values()), "auto" if tool_choice == "auto" and by_name else tool_choice, parallel
+    return list(by_name.values()), tool_choice, parallel
 
 
 def _special_tokens(wire: WireFormat) -> tuple[str, ...]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from toolwire.grammars.algebra import (
     EMPTY,
+    LAST,
     NOTHING,
+    Chars,
     Expression,
     Lexeme,
     RuleName,
+    can_be_empty,
     char_range,
+    chars_except,
     choice,
     factored,
     literal,
@@ -47,3 +51,21 @@ def test_the_rest_of_a_lexeme_is_a_lexeme() -> None:
 def test_equal_options_are_one_when_beginnings_are_shared() -> None:
     assert factored([literal("ab"), literal("ab")]) == literal("ab")
     assert factored([EMPTY, EMPTY, literal("b")]) == choice([EMPTY, literal("b")])
+
+
+def test_equal_options_of_a_choice_are_one() -> None:
+    assert choice([literal("a"), literal("b"), literal("a")]) == choice([literal("a"), literal("b")])
+
+
+def test_a_repetition_of_nothing_is_empty_unless_it_is_needed() -> None:
+    assert repeat(NOTHING) == repeat(literal("a"), 0, 0) == EMPTY
+    assert repeat(NOTHING, 1) == NOTHING
+
+
+def test_the_last_character_is_outside_a_set_of_all_others() -> None:
+    assert chars_except(Chars(((0, LAST - 1),))) == Chars(((LAST, LAST),))
+
+
+def test_a_rule_that_begins_with_itself_is_not_empty_by_itself() -> None:
+    rules: dict[str, Expression] = {"r": choice([RuleName("r"), literal("a")])}
+    assert not can_be_empty(RuleName("r"), rules)

@@ -18,6 +18,7 @@ from toolwire.grammars.algebra import (
     chars_except,
     choice,
     literal,
+    optional,
     repeat,
     sequence,
 )
@@ -97,6 +98,11 @@ def test_text_between_markers_has_a_rule_for_each_state() -> None:
         "t0-1 ::= [\\u003C]* t0-1-",
         't0-1- ::= "" | [^\\u003Ca] t0',
     ]
+
+
+def test_a_choice_that_is_not_repeated_is_one_rule() -> None:
+    number = Lexeme(sequence(char_range("0", "9"), optional(choice([literal(".0"), literal("e1")]))))
+    assert write_gbnf(number, {}) == 'root ::= t0\nt0 ::= [0-9] (".0" | "e1")?\n'
 
 
 def test_a_string_whose_length_counts_is_one_rule() -> None:

@@ -18,7 +18,7 @@ from toolwire.grammars.algebra import (
     repeat,
     sequence,
 )
-from toolwire.grammars.lark_writer import write_lark
+from toolwire.grammars.lark_writer import MAX_LITERALS, write_lark
 
 A, B = RuleName("a"), RuleName("b")
 RULES: dict[str, Expression] = {"a": literal("x"), "b": sequence(A, literal("y")), "unused": literal("z")}
@@ -69,6 +69,13 @@ def test_equal_lexemes_are_written_once() -> None:
     digits = Lexeme(repeat(char_range("0", "9"), 1))
     again = Lexeme(repeat(char_range("0", "9"), 1))
     assert write_lark(sequence(digits, literal(","), again), {}) == 'start: T0 "," T0\nT0: /[0-9]+/\n'
+
+
+def test_many_literals_of_a_choice_are_one_regular_expression() -> None:
+    """llguidance reads few more than these as a choice of terminals."""
+    few, more = ([literal(f"a{number}") for number in range(count)] for count in (MAX_LITERALS, MAX_LITERALS + 1))
+    assert write_lark(choice([*few, A]), RULES).startswith('start: "a0" | "a1" | ')
+    assert write_lark(choice([A, *more]), RULES).startswith("start: T0 | r0\nr0: ")
 
 
 def test_rules_are_renamed_in_the_order_of_use_and_unused_ones_are_missing() -> None:

@@ -36,3 +36,13 @@ def test_a_tool_with_the_name_of_a_choice_changes_no_choice(choice: str, syntax:
         toolwire.grammar([tool], format="hermes", tool_choice=choice, syntax=syntax).text for tool in (named, other)
     ]
     assert texts[0] == texts[1].replace(other["name"], choice)
+
+
+def test_a_call_that_is_required_needs_a_tool() -> None:
+    with pytest.raises(toolwire.DefinitionError, match="a call is required, and there is no tool"):
+        toolwire.grammar([], format="hermes", tool_choice="required")
+
+
+def test_markers_in_brackets_may_be_special_tokens() -> None:
+    assert toolwire.grammar([TOOL], format="hermes").special_tokens == ("<tool_call>", "</tool_call>")
+    assert toolwire.grammar([TOOL], format="react").special_tokens == ()

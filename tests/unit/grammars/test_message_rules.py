@@ -9,8 +9,10 @@ import pytest
 
 from toolwire.errors import DefinitionError
 from toolwire.grammars.algebra import NOTHING, can_be_empty, without_prefix
+from toolwire.grammars.free_text import FreeText, Opener
 from toolwire.grammars.message_grammar import grammar
 from toolwire.grammars.message_rules import MessageRules, message_rules
+from toolwire.grammars.value_rules import Rules
 from toolwire.tools import ToolDefinition
 from toolwire.wire.format_registry import get_format
 from toolwire.wire.formats import FORMATS
@@ -109,7 +111,7 @@ def test_without_tools_there_is_only_text() -> None:
 
 def test_text_may_follow_calls_where_that_is_asked_for() -> None:
     message = rules("hermes", choice_of="required", text_after=True)
-    for text, expected in ((" Done.", True), ("", True), (" <tool_call>", False)):
+    for text, expected in ((" Done.", True), ("", True), (" <tool_call>", False), ("<b>", False), ("{", False)):
         assert accepts(message, HERMES_CALL + text) is expected, text
 
 
@@ -148,6 +150,16 @@ def test_text_holds_no_python_call_where_none_may_be_written(text: str) -> None:
     assert not accepts(rules("pythonic", choice_of="none"), text)
     assert accepts(rules("pythonic", choice_of="none"), text.replace("(", ""))
     assert accepts(rules("pythonic"), text) is (" ping" not in text)
+
+
+def test_text_may_end_with_blanks_behind_a_marker() -> None:
+    assert accepts(rules("pythonic", choice_of="none"), "[ ")
+
+
+def test_a_longer_marker_that_no_expression_excludes_is_permitted() -> None:
+    text = FreeText(Opener("<", ("ping>",)), ["<", "<tool>", "<a!!", "!!"], "", Rules())
+    assert text.banned == ("<tool>", "<a!!", "!!")
+    assert text.permitted == ("<tool>",)
 
 
 def test_a_marker_that_overlaps_with_itself_is_found_wherever_it_ends() -> None:

@@ -135,11 +135,28 @@ def test_members_are_in_the_order_of_the_schema_and_required_ones_without_a_sche
         pytest.param({"additionalProperties": True}, True, ANY, id="declared open"),
         pytest.param({"additionalProperties": False}, False, None, id="declared closed"),
         pytest.param({"additionalProperties": {"type": "null"}}, True, Constants((None,)), id="typed"),
+        pytest.param({"unevaluatedProperties": False}, True, None, id="no others"),
+        pytest.param({"unevaluatedProperties": {"type": "null"}}, True, ANY, id="others by a keyword without effect"),
+        pytest.param({"$ref": "#elsewhere"}, True, ANY, id="others behind an unknown reference"),
     ],
 )
 def test_additional_members(extra: dict[str, Any], closed: bool, additional: Values | None) -> None:
     values, _ = read({"type": "object", "properties": {"a": True}, **extra}, closed=closed)
     assert values == Members((("a", ANY, False),), additional)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        pytest.param({"if": {}, "then": {"required": ["b"]}}, id="required"),
+        pytest.param({"if": {}, "else": {"properties": {"b": True}}}, id="property"),
+        pytest.param({"if": {}, "then": {"$ref": "#"}, "else": {"required": ["b"]}}, id="the schema itself"),
+        pytest.param({"anyOf": [{"required": ["b"]}] * (MAX_COMBINATIONS + 1)}, id="too many alternatives"),
+    ],
+)
+def test_a_member_that_a_condition_names_is_possible(condition: dict[str, Any]) -> None:
+    values, _ = read({"type": "object", "properties": {"a": True}, **condition})
+    assert values == Members((("a", ANY, False), ("b", ANY, False)))
 
 
 def test_every_schema_of_all_of_holds() -> None:
