@@ -36,8 +36,10 @@ def _from(low: int, high: int | None) -> Expression:
         if low == 1:
             return _POSITIVE
         equal_length = _between(text, "9" * len(text))
+        if len(text) == MAX_LENGTH:
+            return equal_length
         # Numbers with more digits than the bound are larger, whatever their digits are.
-        longer = sequence(char_range("1", "9"), repeat(_DIGIT, len(text), MAX_LENGTH))
+        longer = sequence(char_range("1", "9"), repeat(_DIGIT, len(text), MAX_LENGTH - 1))
         return choice([equal_length, longer])
     options: list[Expression] = []
     for length in range(len(text), len(str(high)) + 1):

@@ -325,7 +325,6 @@ class ValueRules:
         pairs: list[tuple[Expression, bool]] = []
         for name, inner, needed in values.properties:
             pairs.append((sequence(literal(write(name)), EMPTY if key else space, self.value(inner)), needed))
-        pairs = [(pair, needed) for pair, needed in pairs if needed or pair != NOTHING]
         other = self._other_member([name for name, _, _ in values.properties], values.additional, key)
         more = repeat(sequence(comma, other))
         # What may follow each member, from the last one to the first, so that each is written once.

@@ -152,6 +152,16 @@ def test_text_holds_no_python_call_where_none_may_be_written(text: str) -> None:
     assert accepts(rules("pythonic"), text) is (" ping" not in text)
 
 
+@pytest.mark.parametrize(
+    ("format", "marker"),
+    [("qwen3_coder", "<function="), ("cohere_json", "Action:\n```\n"), ("kimi_k2", "<|tool_call_begin|>")],
+)
+def test_text_contains_no_marker_by_which_a_call_may_begin_too(format: str, marker: str) -> None:
+    """A model may leave out the marker before it, or write a shorter one."""
+    assert accepts(rules(format), "Hello.")
+    assert not accepts(rules(format), f"Hello. {marker}")
+
+
 def test_text_may_end_with_blanks_behind_a_marker() -> None:
     assert accepts(rules("pythonic", choice_of="none"), "[ ")
 

@@ -82,7 +82,24 @@ def read(schema: Any, **options: Any) -> tuple[Values, ValueReader]:
             Items((Constants((None,)),), None, 0, 1),
             id="tuple of older drafts",
         ),
+        pytest.param(
+            {"type": "array", "prefixItems": [{"type": "null"}, False], "minItems": 1},
+            Items((Constants((None,)),), None, 1, 1),
+            id="tuple that ends where nothing fits",
+        ),
+        pytest.param(
+            {"type": "array", "prefixItems": [{"type": "null"}] * 3, "maxItems": 1},
+            Items((Constants((None,)),), None, 0, 1),
+            id="tuple longer than its maximum",
+        ),
         pytest.param({"type": "object"}, Members(additional=ANY), id="object"),
+        pytest.param({"enum": [True, 1, 1.5, "1"], "type": "integer"}, Constants((1,)), id="enum and integer"),
+        pytest.param(
+            {"enum": ["a", "ab", 5], "type": "string", "minLength": 2}, Constants(("ab",)), id="enum and length"
+        ),
+        pytest.param({"enum": [1], "pattern": "a"}, Constants((1,)), id="enum without text and pattern"),
+        pytest.param({"oneOf": [{"type": "string"}]}, StringValue(pointer="/oneOf/0"), id="one alternative"),
+        pytest.param({"type": "string", "nullable": "no"}, StringValue(), id="nullable is not a truth value"),
     ],
 )
 def test_values_of_a_schema(schema: Any, expected: Values) -> None:
@@ -256,6 +273,7 @@ def test_too_many_combinations_have_no_effect_and_are_listed() -> None:
     values, reader = read({"type": "string", "allOf": [choice, {"anyOf": [{"maxLength": 5}] * 3}]})
     assert list(reader.widened) == ["/allOf/1/anyOf"]
     assert isinstance(values, (Alternatives, StringValue))
+    assert not read({"type": "string", "anyOf": [{"minLength": 1}] * MAX_COMBINATIONS})[1].widened
 
 
 @pytest.mark.parametrize(

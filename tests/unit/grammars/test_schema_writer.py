@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from toolwire import ToolCall, render_calls
 from toolwire.errors import DefinitionError
 from toolwire.grammars.message_grammar import grammar
 from toolwire.schema.validation import validate
 from toolwire.tools import ToolDefinition
+from toolwire.wire.formats import FORMATS
 
 NUMBER = ToolDefinition(
     "number", parameters={"type": "object", "properties": {"n": {"type": "integer", "minimum": 1}}, "required": ["n"]}
@@ -93,6 +95,37 @@ def test_parts_that_are_used_very_often_are_definitions() -> None:
         valid, wrong = {"ab"[at % 2]: valid}, {"ba"[at % 2]: wrong}
     assert not validate(call("deep", **valid), written)
     assert validate(call("deep", **wrong), written)
+
+
+def test_any_value_needs_no_definition() -> None:
+    parameters = {"type": "object", "properties": {"a": True}}
+    assert "$defs" not in schema(ToolDefinition("free", parameters=parameters))
+
+
+def test_a_list_has_its_minimum() -> None:
+    parameters = {"type": "object", "properties": {"l": {"type": "array", "minItems": 1}}}
+    written = schema(ToolDefinition("list", parameters=parameters))
+    assert not validate([call("list", l=[1])], written)
+    assert validate([call("list", l=[])], written)
+
+
+def has_schema(format: str) -> bool:
+    try:
+        return bool(schema(NUMBER, format=format))
+    except DefinitionError:
+        return False
+
+
+@pytest.mark.parametrize("format", [wire.name for wire in FORMATS if wire.blocks and has_schema(wire.name)])
+def test_the_schema_of_a_format_admits_rendered_calls(format: str) -> None:
+    calls = [ToolCall("number", {"n": 1}), ToolCall("tree", {"label": "a"})]
+    one, two = (render_calls(some, format=format, tools=[NUMBER, TREE]) for some in (calls[:1], calls))
+    alone = schema(NUMBER, TREE, format=format, parallel=False)
+    assert not validate(json.loads(one), alone)
+    assert validate({"number": 1}, alone)
+    if "}; {" not in two:  # two JSON texts, which no schema describes
+        assert not validate(json.loads(two), schema(NUMBER, TREE, format=format))
+        assert validate(json.loads(two), alone)
 
 
 @pytest.mark.parametrize("tool_choice", ["auto", "none"])
