@@ -136,9 +136,13 @@ def check_name(wire: WireFormat, real: Any, tool: ToolDefinition, arguments: dic
         assert real.match(written.text, text, "gbnf").complete, text
 
 
+@pytest.mark.parametrize("names", [("a",), ('q"q', "a\\b", "1a", "a\nb")], ids=["plain", "escaped"])
 @pytest.mark.parametrize("wire", WITH_CALLS)
-def test_arguments_without_a_name_in_the_schema_are_read_under_their_names(wire: WireFormat) -> None:
-    tool = ToolDefinition("f", parameters={"type": "object", "properties": {"a": TEXT}, "additionalProperties": TEXT})
+def test_arguments_without_a_name_in_the_schema_are_read_under_their_names(
+    wire: WireFormat, names: tuple[str, ...]
+) -> None:
+    named = {"type": "object", "properties": dict.fromkeys(names, TEXT), "additionalProperties": TEXT}
+    tool = ToolDefinition("f", parameters={**named, "properties": {"h": named, **named["properties"]}})
     rules, reading = message_rules(
         wire, [tool], choice_of="required", parallel=False, reasoning="none", primed=wire.primed
     )

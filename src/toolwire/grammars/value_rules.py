@@ -187,7 +187,8 @@ def _other(names: list[str], plain: Chars, characters: Expression, first: Expres
     options: list[Expression] = [sequence(diverging, repeat(characters))] if diverging.ranges else []
     if first is None and "" not in names:
         options.append(EMPTY)
-    for head in heads:
+    # A name with a character that has to be escaped is never written with the characters of other names.
+    for head in (head for head in heads if any(low <= ord(head) <= high for low, high in allowed.ranges)):
         inner = _other([name[1:] for name in names if name.startswith(head)], plain, characters, None)
         options.append(sequence(literal(head), inner))
     return choice(options)
