@@ -17,7 +17,7 @@ from tests.integrations.weather_model import (
     native_model,
 )
 
-from toolwire import MissingExtra, ParsedResponse, ToolCall
+from toolwire import MissingExtra, ParsedResponse, ToolCall, Usage
 
 pytest.MonkeyPatch().setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # it fetches prices from a server otherwise
 adapter = pytest.importorskip(
@@ -78,6 +78,16 @@ def test_a_stream_names_a_call_before_its_arguments_are_written(provider: Any) -
     whole = litellm.completion(**provider(WeatherModel())).usage
     assert (built.usage.prompt_tokens, built.usage.completion_tokens) == (whole.prompt_tokens, whole.completion_tokens)
     assert built.usage == chunks[-1].usage
+
+
+def test_the_details_of_token_counts_arrive(provider: Any) -> None:
+    answer = ParsedResponse("Rain.", usage=Usage(100, 20, cached_tokens=30, reasoning_tokens=5))
+    request = provider(native_model(answer, answer), "")
+    *_, last = litellm.completion(**request, stream=True, stream_options={"include_usage": True})
+    for usage in (litellm.completion(**request).usage, last.usage):
+        assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (100, 20, 120)
+        assert usage.prompt_tokens_details.cached_tokens == 30
+        assert usage.completion_tokens_details.reasoning_tokens == 5
 
 
 def test_a_stream_without_blocking(provider: Any) -> None:

@@ -22,7 +22,7 @@ from tests.integrations.weather_model import (
     native_model,
 )
 
-from toolwire import MissingExtra, ParsedResponse, ProviderError, ToolCall
+from toolwire import MissingExtra, ParsedResponse, ProviderError, ToolCall, Usage
 
 plugin = pytest.importorskip(
     "toolwire.integrations.llm_plugin", reason="needs scripts/test-frameworks", exc_type=MissingExtra
@@ -145,8 +145,11 @@ def test_closing_a_stream_stops_the_model() -> None:
 
 def test_a_server_is_a_model_too() -> None:
     call = ToolCall("get_weather", {"city": "Oslo"}, id="call_1")
-    response = model(native_model(ParsedResponse(tool_calls=(call,))), "").prompt("?", tools=[get_weather])
+    answer = ParsedResponse(tool_calls=(call,), usage=Usage(100, 20, cached_tokens=30, reasoning_tokens=5))
+    response = model(native_model(answer), "").prompt("?", tools=[get_weather])
     assert [(call.tool_call_id, call.arguments) for call in response.tool_calls()] == [("call_1", {"city": "Oslo"})]
+    usage = response.usage()
+    assert (usage.input, usage.output, usage.details) == (100, 20, {"cached_tokens": 30, "reasoning_tokens": 5})
 
 
 @pytest.fixture

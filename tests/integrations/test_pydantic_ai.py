@@ -21,7 +21,7 @@ from tests.integrations.weather_model import (
     native_model,
 )
 
-from toolwire import MissingExtra, ParsedResponse, ProviderError, ToolCall
+from toolwire import MissingExtra, ParsedResponse, ProviderError, ToolCall, Usage
 
 adapter = pytest.importorskip(
     "toolwire.integrations.pydantic_ai", reason="needs scripts/test-frameworks", exc_type=MissingExtra
@@ -218,8 +218,11 @@ def test_cancelling_stops_the_model() -> None:
 
 def test_a_server_is_a_model_too() -> None:
     call = ToolCall("get_weather", {"city": "Oslo"}, id="call_1")
-    server = native_model(ParsedResponse(tool_calls=(call,)), ParsedResponse("Rain."))
+    usage = Usage(100, 20, cached_tokens=30, reasoning_tokens=5)
+    server = native_model(ParsedResponse(tool_calls=(call,)), ParsedResponse("Rain.", usage=usage))
     result = run(agent(server, ""), "Weather?")
+    assert (result.usage.input_tokens, result.usage.output_tokens, result.usage.cache_read_tokens) == (100, 20, 30)
+    assert result.usage.details == {"reasoning_tokens": 5}
     assert result.output == "Rain." and result.all_messages()[2].parts[0].content == "rain in Oslo"
     assert adapter.toolwire_profile(is_text=False)["default_structured_output_mode"] == "tool"
 

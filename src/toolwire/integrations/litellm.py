@@ -14,6 +14,7 @@ from toolwire.integrations.model_argument import AnyModel
 from toolwire.messages import ParsedResponse, Usage
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.chat_deltas import chat_deltas
+from toolwire.providers.chat_parts import write_usage
 from toolwire.providers.request import ChatRequest
 
 with needs_extra("toolwire.integrations.litellm", "litellm"):
@@ -119,7 +120,7 @@ class _Chunks:
                 # LiteLLM reads no token counts from the chunk with the finish, or from those behind it.
                 if self._usage is not None:
                     chunk = self._chunk({})
-                    chunk.usage = _usage(self._usage)
+                    chunk.usage = LiteLLMUsage(**write_usage(self._usage))
                     yield chunk
                 yield self._chunk({}, reason.value)
             case _:
@@ -129,11 +130,6 @@ class _Chunks:
     def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> Any:
         choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
         return ModelResponseStream(model=self._model, choices=[choice])
-
-
-def _usage(usage: Usage) -> Any:
-    total = usage.input_tokens + usage.output_tokens
-    return LiteLLMUsage(prompt_tokens=usage.input_tokens, completion_tokens=usage.output_tokens, total_tokens=total)
 
 
 def _whole(response: ParsedResponse, model: str) -> Any:

@@ -10,7 +10,8 @@ from toolwire._surface import needs_extra
 from toolwire.errors import DefinitionError
 from toolwire.events import CallEnd, CallStart, ContentDelta, Event, Finish, ReasoningDelta, collect
 from toolwire.integrations.adapted_model import AdaptedModel, chat_request, confidence_of
-from toolwire.messages import ParsedResponse, Usage
+from toolwire.messages import ParsedResponse
+from toolwire.providers.chat_parts import write_usage
 from toolwire.providers.request import ChatRequest
 from toolwire.text.json_text import json_text
 
@@ -271,20 +272,12 @@ def _facts(response: ParsedResponse) -> dict[str, Any]:
     """Return what LlamaIndex has no field for; its token counters read `usage`."""
     facts: dict[str, Any] = {"finish_reason": response.finish_reason.value}
     if response.usage is not None:
-        facts["usage"] = _usage(response.usage)
+        facts["usage"] = write_usage(response.usage)
     if response.problems:
         facts["problems"] = [problem.message for problem in response.problems]
     if uncertain := confidence_of(response.tool_calls):
         facts["call_confidence"] = uncertain
     return facts
-
-
-def _usage(usage: Usage) -> dict[str, int]:
-    return {
-        "prompt_tokens": usage.input_tokens,
-        "completion_tokens": usage.output_tokens,
-        "total_tokens": usage.input_tokens + usage.output_tokens,
-    }
 
 
 def _chat_message(message: ChatMessage) -> dict[str, Any]:

@@ -256,7 +256,9 @@ class _EventWriter:
                 arguments = dict(call.arguments)
                 self._response.add_tool_call(llm.ToolCall(call.name, arguments, tool_call_id=call.id))
             case UsageCounted(usage):
-                self._response.set_usage(input=usage.input_tokens, output=usage.output_tokens)
+                details = {"cached_tokens": usage.cached_tokens, "reasoning_tokens": usage.reasoning_tokens}
+                details = {name: count for name, count in details.items() if count}
+                self._response.set_usage(input=usage.input_tokens, output=usage.output_tokens, details=details or None)
 
 
 def _chat_messages(message: Any) -> Iterable[dict[str, Any]]:

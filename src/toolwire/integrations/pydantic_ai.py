@@ -198,6 +198,7 @@ class _Answer(StreamedResponse):
                     input_tokens=usage.input_tokens,
                     output_tokens=usage.output_tokens,
                     cache_read_tokens=usage.cached_tokens,
+                    details={"reasoning_tokens": usage.reasoning_tokens} if usage.reasoning_tokens else {},
                 )
             case Finish(reason):
                 self.finish_reason = _FINISH_REASONS[reason]
