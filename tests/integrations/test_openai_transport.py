@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -12,7 +13,7 @@ import httpx2
 import openai
 import pytest
 from pydantic import BaseModel
-from tests.integrations.weather_model import PIECES, WeatherModel, fail, json_in_a_fence
+from tests.integrations.weather_model import PIECES, EndlessModel, WeatherModel, fail, json_in_a_fence
 
 from toolwire import ConfigurationError, ParsedResponse, ToolCall, UnknownFormat
 from toolwire.integrations import ToolwireTransport
@@ -88,6 +89,11 @@ def test_the_async_client_reads_both(library: Any) -> None:
         assert calls_in(whole.choices[0].message) == EXPECTED
 
     asyncio.run(ask())
+
+
+def test_a_model_without_a_name_is_listed_under_one() -> None:
+    assert [model.id for model in client(WeatherModel()).models.list()] == ["toolwire"]
+    assert [model.id for model in client(fail).models.list()] == ["fail"]
 
 
 def test_an_async_function_is_a_model() -> None:
@@ -193,6 +199,32 @@ def test_closing_a_stream_stops_the_model() -> None:
     with client(endless).chat.completions.create(**QUESTION, stream=True) as stream:
         next(iter(stream))
     assert stopped.wait(60)
+
+
+def test_a_stream_that_a_program_leaves_stops_the_model_without_errors() -> None:
+    errors: list[Any] = []
+
+    async def ask() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: errors.append(context))
+        model = EndlessModel()
+
+        async def read() -> None:
+            async for _ in await async_client(model).chat.completions.create(**QUESTION, stream=True):
+                break
+
+        await read()
+        for _ in range(100):
+            gc.collect()
+            await asyncio.sleep(0.01)
+            if model.stopped.is_set():
+                break
+        assert model.stopped.is_set()
+        gc.collect()
+        await asyncio.sleep(0.1)
+
+    asyncio.run(ask())
+    gc.collect()
+    assert not errors
 
 
 def test_cancelling_a_request_stops_the_model() -> None:

@@ -12,9 +12,9 @@ import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 import httpx
@@ -48,6 +48,64 @@ class _Head:
     headers: list[tuple[bytes, bytes]]
 
 
+class _Answer:
+    """The answer to a request: the head of the response, and then its body as it arrives.
+
+    It is not a generator: where a program leaves a stream without closing it, the event loop and the client's own
+    generator would close that at the same time.
+
+    Args:
+        gateway: the application that answers.
+        request: the request.
+        body: its body.
+    """
+
+    def __init__(self, gateway: Gateway, request: Any, body: bytes) -> None:
+        self._gateway = gateway
+        self._request = request
+        self._unread = [{"type": "http.request", "body": body}]
+        # No message is buffered: a model does not write ahead of its reader.
+        self._sender, self._receiver = anyio.create_memory_object_stream[Any](0)
+        self._running: asyncio.Task[None] | None = None
+
+    def __aiter__(self) -> _Answer:
+        return self
+
+    async def __anext__(self) -> _Head | bytes:
+        if self._running is None:
+            self._running = asyncio.create_task(self._run())
+        has_ended = True
+        try:
+            async for message in self._receiver:
+                has_ended = False
+                if message["type"] == "http.response.start":
+                    return _Head(message["status"], message["headers"])
+                if message.get("body"):
+                    return bytes(message["body"])
+                has_ended = True
+            await self._running
+            raise StopAsyncIteration
+        finally:
+            if has_ended:
+                await self.aclose()
+
+    async def aclose(self) -> None:
+        """Stop the model."""
+        if self._running is not None:
+            self._running.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._running
+        self._sender.close()
+        self._receiver.close()
+
+    async def _run(self) -> None:
+        async with self._sender:
+            await self._gateway(_scope(self._request), self._receive, self._sender.send)
+
+    async def _receive(self) -> Any:
+        return self._unread.pop() if self._unread else await asyncio.Event().wait()
+
+
 class ToolwireTransport(_Transport):
     """A transport for `httpx.Client` and `httpx.AsyncClient`, and for those of `httpx2`, that asks one model.
 
@@ -70,14 +128,17 @@ class ToolwireTransport(_Transport):
 
     def __init__(self, model: AnyModel, *, format: str = "") -> None:
         backend = backend_of(model, format)
-        self._gateway = Gateway(ModelTable([ServedModel("*", (TextUpstream(backend),))]))
+        upstreams = (TextUpstream(backend),)
+        # Any name will do, but a client that asks for the list of names should not find an empty one.
+        names = ("*",) if backend.model else ("*", "toolwire")
+        self._gateway = Gateway(ModelTable([ServedModel(name, upstreams) for name in names]))
         # There is no other model to ask instead of one that fails several times in a row.
         self._gateway.services.health = UpstreamHealth(failures=math.inf)
 
     def handle_request(self, request: Any) -> Any:
         """Answer a request of `Client`."""
         body = request.read()
-        pieces = iterate_blocking(partial(self._answer, request, body))
+        pieces = iterate_blocking(lambda: cast(AsyncGenerator[Any], _Answer(self._gateway, request, body)))
         head = next(pieces)
         assert isinstance(head, _Head)
         return _response(request, head, pieces)
@@ -85,37 +146,10 @@ class ToolwireTransport(_Transport):
     async def handle_async_request(self, request: Any) -> Any:
         """Answer a request of `AsyncClient`."""
         body = await request.aread()
-        pieces = self._answer(request, body)
+        pieces = _Answer(self._gateway, request, body)
         head = await anext(pieces)
         assert isinstance(head, _Head)
         return _response(request, head, pieces)
-
-    async def _answer(self, request: Any, body: bytes) -> AsyncGenerator[_Head | bytes]:
-        """Yield the head of a response and then its body as it arrives; closing the generator stops the model."""
-        # No message is buffered: a model does not write ahead of its reader.
-        sender, receiver = anyio.create_memory_object_stream[Any](0)
-        unread = [{"type": "http.request", "body": body}]
-
-        async def receive() -> Any:
-            return unread.pop() if unread else await asyncio.Event().wait()
-
-        async def run() -> None:
-            async with sender:
-                await self._gateway(_scope(request), receive, sender.send)
-
-        running = asyncio.create_task(run())
-        try:
-            async for message in receiver:
-                if message["type"] == "http.response.start":
-                    yield _Head(message["status"], message["headers"])
-                elif message.get("body"):
-                    yield message["body"]
-            await running
-        finally:
-            running.cancel()
-            with suppress(asyncio.CancelledError):
-                await running
-            receiver.close()
 
 
 def _scope(request: Any) -> dict[str, Any]:
