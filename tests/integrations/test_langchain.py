@@ -28,6 +28,7 @@ from toolwire import DefinitionError, MissingExtra, ParsedResponse, ProviderErro
 adapter = pytest.importorskip(
     "toolwire.integrations.langchain", reason="needs scripts/test-frameworks", exc_type=MissingExtra
 )
+messages = pytest.importorskip("langchain_core.messages", reason="needs scripts/test-frameworks")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the framework
 
 CITIES = [{"city": "Paris"}, {"city": "Rome"}]
@@ -179,6 +180,14 @@ def test_settings_reach_the_model() -> None:
     assert seen == [(0.5, ("x",)), (0.2, ())]
     with pytest.raises(ValueError, match="temperature"):
         adapter.ChatToolwire(model=model, format="hermes", temperature=0.5)
+
+
+def test_tokens_are_counted_without_a_download() -> None:
+    model = adapter.ChatToolwire(model=fail, format="hermes")
+    assert model.get_num_tokens("It rains in Paris.") == 5
+    assert 5 <= model.get_num_tokens_from_messages([messages.HumanMessage("It rains in Paris.")]) < 10
+    model = adapter.ChatToolwire(model=fail, format="hermes", custom_get_token_ids=lambda text: [1, 2])
+    assert model.get_num_tokens("It rains in Paris.") == 2
 
 
 def test_errors_of_the_model_are_raised() -> None:

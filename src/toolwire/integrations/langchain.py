@@ -16,6 +16,7 @@ from toolwire.events import CallEnd, Event, Finish, ProblemFound, UsageCounted, 
 from toolwire.messages import ParsedResponse, Usage
 from toolwire.providers.chat_deltas import chat_deltas, closed_calls
 from toolwire.providers.request import ChatRequest
+from toolwire.text.tokens import estimate_tokens
 from toolwire.tools import definitions
 from toolwire.wire.prompts import prompt
 from toolwire.wire.stream_parser import StreamParser
@@ -77,6 +78,13 @@ class ChatToolwire(BaseChatModel):
     @property
     def _identifying_params(self) -> dict[str, Any]:
         return {"model_name": self._adapted.name, "format": self.format, **self.settings}
+
+    def get_num_tokens(self, text: str) -> int:
+        """Return about how many tokens a text has, unless `custom_get_token_ids` counts them.
+
+        LangChain would download a tokenizer of another model.
+        """
+        return estimate_tokens(len(text)) if self.custom_get_token_ids is None else super().get_num_tokens(text)
 
     def bind_tools(
         self,
