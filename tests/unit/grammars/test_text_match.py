@@ -52,6 +52,17 @@ def test_a_character_of_several_bytes_is_allowed_or_not_as_a_whole() -> None:
     assert result == TextMatch(len(head), False, "", True)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ax", TextMatch(1, False, "b", False)),  # the grammar may end before the character that it refuses
+        ("cü", TextMatch(1, False, "d", True)),  # the first byte of "ü" is allowed, because "é" has it too
+    ],
+)
+def test_a_refused_character_does_not_count(text: str, expected: TextMatch) -> None:
+    assert match_text(Grammar('start: "a" "b"? | "c" /[éd]/\n', "lark"), text) == expected
+
+
 def test_a_grammar_that_is_too_large_is_an_error_and_not_a_refused_text() -> None:
     deep = [f'r{number}: "a{number}" (r0? r1? "b{number}")? "c{number}"? "d"? "e"?' for number in range(7000)]
     wide = [f'r{number}: "a" "b"' for number in range(2500)]
