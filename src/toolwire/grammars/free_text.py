@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolwire.grammars.algebra import (
-    MOST_SPACE,
     NOTHING,
     SPACE,
     Expression,
@@ -20,6 +19,7 @@ from toolwire.grammars.algebra import (
     optional,
     repeat,
     sequence,
+    space,
     without_prefix,
 )
 from toolwire.grammars.prose import prose
@@ -115,9 +115,8 @@ class FreeText:
     def after(self, calls: Expression) -> Expression:
         """Return calls that text may follow, which begins with a blank or a letter and contains no further call."""
         # White space has a lexeme of its own, the one between two calls: a lexer would not give it back for a call.
-        blank = Lexeme(repeat(chars(SPACE), 1, MOST_SPACE))
         text = self._text(NOTHING, lambda text: _after_start(text, f"<[{{(`,;|{SPACE}"))
-        return sequence(calls, repeat(blank), text)
+        return sequence(calls, repeat(space(" ")), text)
 
     def _text(self, rest: Expression, change: Callable[[Lexeme], Expression] | None = None) -> Expression:
         """Return text, as `change` restricts its beginning, behind whose marker the rest of calls may follow."""

@@ -144,7 +144,7 @@ def message_rules(
     calls = reading.calls() if offered else NOTHING
     if offered and calls == NOTHING:
         raise DefinitionError(f"the format {wire.name!r} cannot write a call of any of these tools")
-    markers = dict.fromkeys(_call_markers(wire))
+    markers = _call_markers(wire)
     # A lexer takes the longest match: text that may begin as reasoning does would always be longer.
     start = wire.spans[0].open if wire.spans and reasoning == "allowed" else ""
     text = FreeText(opener, markers, _closed_start(wire), reading.rules, reasoning_start=start)
@@ -152,7 +152,7 @@ def message_rules(
         reading.rules.rules,
         text.after(calls) if text_after and offered else calls,
         text,
-        _reasoning(wire, reasoning),
+        _reasoning(wire, reasoning, markers),
         reasoning == "allowed",
         choice_of != "required",
         primed,
@@ -193,9 +193,9 @@ def _opener(wire: WireFormat, tools: Iterable[ToolDefinition]) -> Opener | None:
     return Opener(marker, tuple(names)) if marker else None
 
 
-def _call_markers(wire: WireFormat) -> list[str]:
-    """Return the markers by which the blocks of a format may begin."""
-    return [marker for block in wire.blocks for marker in sorted(_block_markers(block))]
+def _call_markers(wire: WireFormat) -> tuple[str, ...]:
+    """Return the markers by which the blocks of a format may begin, each once."""
+    return tuple(dict.fromkeys(marker for block in wire.blocks for marker in sorted(_block_markers(block))))
 
 
 def _block_markers(block: tuple[Node, ...]) -> set[str]:
@@ -217,13 +217,13 @@ def _closed_start(wire: WireFormat) -> str:
     return "{[` \n\t" if begins & _BRACKETS else ""
 
 
-def _reasoning(wire: WireFormat, mode: str) -> Expression:
+def _reasoning(wire: WireFormat, mode: str, markers: tuple[str, ...]) -> Expression:
     if mode == "none":
         return EMPTY
     if not wire.spans:
         raise DefinitionError(f"the format {wire.name!r} has no reasoning")
     span = wire.spans[0]
     # Where a marker of calls inside reasoning begins a call, the call would have no grammar.
-    banned = tuple(dict.fromkeys(_call_markers(wire))) if wire.ends_reasoning else ()
+    banned = markers if wire.ends_reasoning else ()
     rest = sequence(prose((span.close,), banned).until, free_space("\n"))
     return rest if mode == "open" else sequence(literal(span.open), rest)
