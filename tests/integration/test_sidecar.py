@@ -53,6 +53,52 @@ def test_a_unix_socket(tmp_path: Path) -> None:
         process.wait(30)
 
 
+def test_a_long_request_leaves_other_clients_their_answers(tmp_path: Path) -> None:
+    path = tmp_path / "toolwire.sock"
+    process = subprocess.Popen([*SIDECAR, "--socket", str(path)])
+    try:
+        _wait_for(path.exists)
+        with socket.socket(socket.AF_UNIX) as slow, socket.socket(socket.AF_UNIX) as other:
+            slow.connect(str(path))
+            other.connect(str(path))
+            request = {"id": 1, "do": "parse", "format": "auto", "text": "<tool_call>{" * 30_000}  # several seconds
+            slow.sendall(json.dumps(request).encode() + b"\n")
+            time.sleep(0.5)
+            other.sendall(b'{"id": 2, "do": "parse", "format": "hermes", "text": "a"}\n')
+            other.settimeout(120)
+            assert json.loads(other.makefile().readline())["id"] == 2
+            slow.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                slow.recv(1)
+    finally:
+        process.kill()
+        process.wait(30)
+
+
+def test_a_line_above_the_limit_is_answered_by_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "toolwire.sock"
+    code = "import sys, toolwire.cli.sidecar as s; s.MAX_LINE = 1 << 20; s.serve_socket(s.Path(sys.argv[1]))"
+    process = subprocess.Popen([sys.executable, "-c", code, str(path)])
+    try:
+        _wait_for(path.exists)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+            client.settimeout(120)
+            answers = client.makefile()
+            # The end of the second line arrives together with its beginning: asyncio reports these in two ways.
+            for length in (9 << 20, (1 << 20) + 9):
+                client.sendall(b'{"do": "' + length * b"x" + b'"}\n{"id": 3, "do": "hello"}\n')
+                refused, answered = json.loads(answers.readline()), json.loads(answers.readline())
+                assert refused["id"] is None and "1 MiB" in refused["error"]["message"]
+                assert answered["id"] == 3 and "result" in answered
+            client.sendall((2 << 20) * b"x")
+            client.shutdown(socket.SHUT_WR)
+            assert "1 MiB" in answers.readline() and answers.readline() == ""
+    finally:
+        process.kill()
+        process.wait(30)
+
+
 def test_an_interrupt_ends_the_process_and_leaves_the_socket_of_another_one(tmp_path: Path) -> None:
     path = tmp_path / "toolwire.sock"
     first = subprocess.Popen([*SIDECAR, "--socket", str(path)], stderr=subprocess.PIPE)

@@ -21,15 +21,18 @@ from toolwire.cli.console import event_dict, plain
 from toolwire.errors import ToolwireError
 from toolwire.events import ProblemFound
 from toolwire.messages import ParsedResponse, ToolCall, ToolResult
+from toolwire.runtime.worker_threads import in_thread
 from toolwire.text.json_text import standard_json
 
 VERSION = 1
 """Version of the protocol; a change that breaks clients raises it."""
 MAX_LINE = 64 << 20
-"""Maximum length of a line, in bytes."""
+"""Maximum length of a line on a socket, in bytes."""
 MAX_STREAMS = 4096
 """Maximum number of messages of one client that are read in pieces at a time."""
 
+_SHORT_LINE = 4096
+"""Maximum length in bytes of a line that is answered at once, while other clients wait: a thread would take longer."""
 _PARSE_OPTIONS = frozenset(toolwire.ParseOptions.__annotations__)
 _GRAMMAR_OPTIONS = frozenset(signature(toolwire.grammar).parameters)
 _CALL_MEMBERS = frozenset(("name", "arguments", "id", "server", "format", "repairs", "confidence"))
@@ -66,7 +69,7 @@ class SidecarSession:
                 raise RequestError(f"do must be one of {', '.join(self._actions)}")
             body: dict[str, Any] = {"id": request_id, "result": action(request)}
         except (ToolwireError, RequestError, LookupError, TypeError, ValueError, RecursionError) as error:
-            body = {"id": request_id, "error": {"type": type(error).__name__, "message": str(error)}}
+            body = _refusal(error, request_id)
         return json.dumps(body)  # ASCII, because text of a model may contain half a character
 
     # -- actions ---------------------------------------------------------------------------------------------------
@@ -134,6 +137,10 @@ class SidecarSession:
             "widened": list(written.widened),
             "special_tokens": list(written.special_tokens),
         }
+
+
+def _refusal(error: Exception, request_id: Any = None) -> dict[str, Any]:
+    return {"id": request_id, "error": {"type": type(error).__name__, "message": str(error)}}
 
 
 def _package_version() -> str:
@@ -234,16 +241,41 @@ def serve_lines() -> None:
             sys.stdout.flush()
 
 
+async def _next_line(reader: asyncio.StreamReader) -> bytes | None:
+    """Return the next line, empty at the end of the input; None in place of one that is longer than the limit."""
+    is_too_long = False
+    while True:
+        try:
+            line = await reader.readuntil()
+        except asyncio.IncompleteReadError as error:
+            line = error.partial
+        except asyncio.LimitOverrunError as error:
+            is_too_long = True
+            await reader.readexactly(error.consumed)
+            continue
+        return None if is_too_long else line
+
+
+async def _answer_line(session: SidecarSession, line: bytes | None) -> str:
+    """Return the answer to a line of a client, while other clients get theirs."""
+    if line is None:
+        return json.dumps(_refusal(RequestError(f"a line may have {MAX_LINE >> 20} MiB; this one is longer")))
+    if len(line) <= _SHORT_LINE and b'"grammar"' not in line:  # grammars of short schemas can be large
+        return session.answer(line)
+    answer: str = await in_thread(session.answer, {"line": line})
+    return answer
+
+
 def serve_socket(path: Path) -> None:
     """Answer the clients of a Unix socket, which only its user may open, until the process is stopped."""
 
     async def answer_client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         session = SidecarSession()
-        # A client leaves, a line is too long, or the process ends, which asyncio would report as an error.
-        with suppress(ConnectionError, ValueError, asyncio.CancelledError):
-            while line := await reader.readline():
-                if line.strip():
-                    writer.write(session.answer(line).encode() + b"\n")
+        # A client leaves, or the process ends, which asyncio would report as an error.
+        with suppress(ConnectionError, asyncio.CancelledError):
+            while (line := await _next_line(reader)) != b"":
+                if line is None or line.strip():
+                    writer.write((await _answer_line(session, line)).encode() + b"\n")
                     await writer.drain()
         writer.close()
 
