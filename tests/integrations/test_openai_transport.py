@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from pydantic import BaseModel
 from tests.integrations.weather_model import PIECES, EndlessModel, WeatherModel, fail, json_in_a_fence
 
 from toolwire import ConfigurationError, ParsedResponse, ToolCall, UnknownFormat
+from toolwire.gateway import answering
 from toolwire.integrations import ToolwireTransport
 from toolwire.models import Client, TextBackend, function_source
 from toolwire.testing import ScriptedBackend, ScriptedTransport
@@ -247,6 +249,82 @@ def test_cancelling_a_request_stops_the_model() -> None:
         assert stopped.is_set()
 
     asyncio.run(ask())
+
+
+@LIBRARIES
+def test_a_time_limit_for_reading_counts_as_with_a_server(library: Any) -> None:
+    asked = 0
+
+    def slow(messages: Any) -> Iterator[str]:
+        nonlocal asked
+        asked += 1
+        yield "It rains"
+        time.sleep(30)
+        yield "."
+
+    completions = client(slow, library).with_options(timeout=0.5, max_retries=1).chat.completions
+    with pytest.raises(openai.APITimeoutError):
+        completions.create(**QUESTION)
+    assert asked == 2
+    chunks = iter(completions.create(**QUESTION, stream=True))
+    next(chunk for chunk in chunks if chunk.choices[0].delta.content == "It rains")
+    with pytest.raises(openai.APITimeoutError):
+        list(chunks)
+
+
+@LIBRARIES
+def test_a_time_limit_stops_an_async_model(library: Any) -> None:
+    async def ask() -> None:
+        stopped: list[str] = []
+
+        async def slow(messages: Any) -> AsyncIterator[str]:
+            try:
+                yield "It rains"
+                await asyncio.sleep(30)
+                yield "."
+            finally:
+                stopped.append("stopped")
+
+        completions = async_client(slow, library).with_options(timeout=0.5).chat.completions
+        with pytest.raises(openai.APITimeoutError):
+            await completions.create(model="any", messages=QUESTION["messages"])
+        assert len(stopped) == 1
+        chunks = await completions.create(model="any", messages=QUESTION["messages"], stream=True)
+        with pytest.raises(openai.APITimeoutError):
+            _ = [chunk async for chunk in chunks]
+        assert len(stopped) == 2
+
+    asyncio.run(ask())
+
+
+def test_a_time_limit_counts_between_pieces_and_not_while_the_program_does_something_else() -> None:
+    async def ask() -> None:
+        async def steady(messages: Any) -> AsyncIterator[str]:
+            for _ in range(5):
+                await asyncio.sleep(0.3)
+                yield "more "
+
+        completions = async_client(steady).with_options(timeout=2).chat.completions
+        chunks = await completions.create(model="any", messages=QUESTION["messages"], stream=True)
+        text = ""
+        async for chunk in chunks:
+            text += chunk.choices[0].delta.content or "" if chunk.choices else ""
+            if text == "more ":
+                await asyncio.sleep(2.5)
+        assert text == 5 * "more "
+
+    asyncio.run(ask())
+
+
+def test_a_quiet_stream_gets_no_keep_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answering, "SILENCE", 0.05)
+
+    async def slow(messages: Any) -> str:
+        await asyncio.sleep(1)
+        raise ValueError("out of memory")
+
+    with pytest.raises(openai.InternalServerError, match="out of memory"):  # so the status is still the model's
+        client(slow).chat.completions.create(**QUESTION, stream=True)
 
 
 def test_backends_and_clients_are_models_too() -> None:

@@ -65,6 +65,8 @@ class Reply:
         """Called with the bytes of a good answer before they are sent."""
         self.exchange: Exchange | None = None
         """Records the answer for the inspector; None if it is off."""
+        self.keeps_alive = True
+        """True if a stream gets keep-alive bytes."""
         self.stopping = False
         """True if the server ends this answer, so that the cancellation of its task means only that."""
 
@@ -128,7 +130,7 @@ class Reply:
     @contextmanager
     def keeping_alive(self) -> Iterator[None]:
         """Send keep-alive bytes while nothing else is sent."""
-        if not self.client_api.keep_alive:
+        if not (self.keeps_alive and self.client_api.keep_alive):
             yield
             return
         loop = asyncio.get_running_loop()

@@ -169,6 +169,7 @@ class _Endpoint:
         access = self._gateway.access
         headers = _headers_of(scope)
         reply = Reply(send, client_api, id, access.browser_headers(headers))
+        reply.keeps_alive = self._gateway.services.keeps_alive
         call = ClientCall(
             self._gateway.services,
             client_api,

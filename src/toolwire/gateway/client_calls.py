@@ -49,6 +49,7 @@ class Services:
         health: remembers which backends fail.
         metrics: counts the answers.
         spans: writes the answers as spans; None if nothing reads spans.
+        keeps_alive: whether streams get keep-alive bytes, which connections need and clients in this process do not.
     """
 
     models: ModelTable
@@ -58,6 +59,7 @@ class Services:
     health: UpstreamHealth = field(default_factory=UpstreamHealth)
     metrics: GatewayMetrics | None = None
     spans: RequestSpans | None = None
+    keeps_alive: bool = True
 
 
 @dataclass(slots=True)

@@ -58,6 +58,9 @@ class _Answer:
         gateway: the application that answers.
         request: the request.
         body: its body.
+
+    Raises:
+        httpx.ReadTimeout: nothing arrived within the request's time limit for reading. The model has been stopped.
     """
 
     def __init__(self, gateway: Gateway, request: Any, body: bytes) -> None:
@@ -67,11 +70,23 @@ class _Answer:
         # No message is buffered: a model does not write ahead of its reader.
         self._sender, self._receiver = anyio.create_memory_object_stream[Any](0)
         self._running: asyncio.Task[None] | None = None
+        self._read_seconds: float | None = request.extensions.get("timeout", {}).get("read")
 
     def __aiter__(self) -> _Answer:
         return self
 
     async def __anext__(self) -> _Head | bytes:
+        limit = asyncio.timeout(self._read_seconds)
+        try:
+            async with limit:
+                return await self._next()
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            message = f"the model wrote nothing for {self._read_seconds:g} seconds"
+            raise _library(self._request).ReadTimeout(message, request=self._request) from None
+
+    async def _next(self) -> _Head | bytes:
         if self._running is None:
             self._running = asyncio.create_task(self._run())
         has_ended = True
@@ -110,7 +125,8 @@ class ToolwireTransport(_Transport):
     """A transport for `httpx.Client` and `httpx.AsyncClient`, and for those of `httpx2`, that asks one model.
 
     It answers requests to `/v1/chat/completions`, whole or streamed, under any host and for any name of a model. Errors
-    have OpenAI's form, and a response that is closed early stops the model. Requests of the other APIs that the
+    have OpenAI's form, and a response that is closed early stops the model. The time limit of a request for reading
+    counts, as from a server: the client raises `ReadTimeout`, and the model is stopped. Requests of the other APIs that the
     gateway knows are answered at their own paths.
 
     Args:
@@ -134,6 +150,7 @@ class ToolwireTransport(_Transport):
         self._gateway = Gateway(ModelTable([ServedModel(name, upstreams) for name in names]))
         # There is no other model to ask instead of one that fails several times in a row.
         self._gateway.services.health = UpstreamHealth(failures=math.inf)
+        self._gateway.services.keeps_alive = False  # time limits of clients count between two pieces of the answer
 
     def handle_request(self, request: Any) -> Any:
         """Answer a request of `Client`."""
@@ -173,8 +190,13 @@ def _scope(request: Any) -> dict[str, Any]:
 
 def _response(request: Any, head: _Head, pieces: Iterator[Any] | AsyncIterator[Any]) -> Any:
     """Return a response of the library that the request belongs to."""
-    library = sys.modules[type(request).__module__.partition(".")[0]]
+    library = _library(request)
     return library.Response(head.status, headers=head.headers, stream=_stream_class(library)(pieces))
+
+
+def _library(request: Any) -> Any:
+    """Return the library that a request belongs to: `httpx` or `httpx2`."""
+    return sys.modules[type(request).__module__.partition(".")[0]]
 
 
 @cache
