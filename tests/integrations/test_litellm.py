@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
@@ -29,6 +31,18 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of the framework
 PARAMETERS = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOLS = [{"type": "function", "function": {"name": "get_weather", "parameters": PARAMETERS}}]
 QUESTION = {"role": "user", "content": "Weather?"}
+
+
+def slow(messages: Any) -> Iterator[str]:
+    yield "It rains"
+    time.sleep(30)
+    yield "."
+
+
+async def slow_async(messages: Any) -> AsyncIterator[str]:
+    yield "It rains"
+    await asyncio.sleep(30)
+    yield "."
 
 
 @pytest.fixture
@@ -61,6 +75,21 @@ def test_parallel_calls_and_their_results(provider: Any) -> None:
     assert len({call.id for call in message.tool_calls}) == 2 and message.content.strip() == "Let me look."
     second = asyncio.run(litellm.acompletion(**(request | {"messages": with_results(message)})))
     assert second.choices[0].message.content == ANSWER and second.choices[0].finish_reason == "stop"
+
+
+@pytest.mark.parametrize("model", [slow, slow_async])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_a_model_that_takes_too_long_is_a_timeout(provider: Any, model: Any, stream: bool) -> None:
+    request = provider(model) | {"stream": stream, "timeout": 0.5, "max_retries": 0}
+
+    async def ask() -> None:
+        answer = await litellm.acompletion(**request)
+        _ = [chunk async for chunk in answer]
+
+    with pytest.raises(litellm.Timeout, match="took longer than"):
+        list(litellm.completion(**request))
+    with pytest.raises(litellm.Timeout, match="took longer than"):
+        asyncio.run(ask())
 
 
 def test_a_stream_names_a_call_before_its_arguments_are_written(provider: Any) -> None:

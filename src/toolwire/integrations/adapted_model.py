@@ -6,9 +6,10 @@ of Chat Completions, which most frameworks can write, or as messages of Toolwire
 
 from __future__ import annotations
 
+import asyncio
 import uuid
-from collections.abc import AsyncGenerator, Generator, Iterable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -46,15 +47,20 @@ class AdaptedModel:
         self.name = self._backend.model or "toolwire"
         self.is_text = bool(self._backend.format)
 
-    async def stream(self, request: ChatRequest) -> AsyncGenerator[Event]:
+    async def stream(self, request: ChatRequest, *, seconds: float | None = None) -> AsyncGenerator[Event]:
         """Yield the events of an answer as they arrive, `Finish` last; closing the generator stops the model.
 
         For a model of text, the tools and the schema of the output are part of the prompt, and the code fence around an
         output is removed. Arguments of incomplete calls are not JSON; see `closed_calls`.
 
+        Args:
+            request: the request.
+            seconds: maximum time until the next event; None for no limit.
+
         Raises:
             ProviderError: the model cannot be reached or refuses, or its answer broke off.
             DefinitionError, RenderError: a tool or a message cannot be written for the model.
+            TimeoutError: the model wrote nothing for that time. It has been stopped.
         """
         fenced = FencedOutput() if self.is_text and request.output is not None else None
         if self.is_text:
@@ -63,7 +69,7 @@ class AdaptedModel:
         options = StreamOptions(id_seed=uuid.uuid4().hex)
         watch = FaultWatch(shows_truncated_calls=True)
         async with aclosing(self._backend.stream(request, options)) as events:
-            async for event in events:
+            async for event in events if seconds is None else _limited(events, seconds):
                 if isinstance(event, ProblemFound) and event.problem.kind == "provider_error":
                     raise ProviderError(event.problem.message, status=event.problem.status)
                 if (fault := watch.fault_in([event])) is not None:
@@ -72,18 +78,41 @@ class AdaptedModel:
                 for written in closed_calls(certain):
                     yield written
 
-    async def ask(self, request: ChatRequest) -> ParsedResponse:
-        """Return a whole answer; see `stream`."""
-        async with aclosing(self.stream(request)) as events:
+    async def ask(self, request: ChatRequest, *, seconds: float | None = None) -> ParsedResponse:
+        """Return a whole answer, for which the model has `seconds`; see `stream`."""
+        async with _time_limit(seconds), aclosing(self.stream(request)) as events:
             return collect([event async for event in events])
 
-    def stream_blocking(self, request: ChatRequest) -> Generator[Event]:
+    def stream_blocking(self, request: ChatRequest, *, seconds: float | None = None) -> Generator[Event]:
         """Yield the events of an answer in a program without async; see `stream`."""
-        return iterate_blocking(partial(self.stream, request))
+        return iterate_blocking(partial(self.stream, request, seconds=seconds))
 
-    def ask_blocking(self, request: ChatRequest) -> ParsedResponse:
-        """Return a whole answer in a program without async; see `stream`."""
-        return run_blocking(partial(self.ask, request))
+    def ask_blocking(self, request: ChatRequest, *, seconds: float | None = None) -> ParsedResponse:
+        """Return a whole answer in a program without async; see `ask`."""
+        return run_blocking(partial(self.ask, request, seconds=seconds))
+
+
+@asynccontextmanager
+async def _time_limit(seconds: float | None) -> AsyncGenerator[None]:
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            yield
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        raise TimeoutError(f"the model took longer than {seconds:g} seconds") from None
+
+
+async def _limited(events: AsyncIterator[Event], seconds: float) -> AsyncIterator[Event]:
+    """Yield events, each of which has to arrive within a time."""
+    while True:
+        async with _time_limit(seconds):
+            try:
+                event = await anext(events)
+            except StopAsyncIteration:
+                return
+        yield event
 
 
 def chat_request(messages: Iterable[Mapping[str, Any]], *, tools: Iterable[Any] = (), **members: Any) -> ChatRequest:

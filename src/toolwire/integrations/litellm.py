@@ -25,7 +25,7 @@ with needs_extra("toolwire.integrations.litellm", "litellm"):
 __all__ = ["ToolwireLiteLLM"]
 
 _API = get_api("openai_chat")
-_ERRORS = (ProviderError, DefinitionError, RenderError)
+_ERRORS = (ProviderError, DefinitionError, RenderError, TimeoutError)
 
 
 class ToolwireLiteLLM(CustomLLM):
@@ -34,7 +34,8 @@ class ToolwireLiteLLM(CustomLLM):
     It is registered in `litellm.custom_provider_map`, and models of the provider are asked by `litellm.completion` and
     the others. Calls that are incomplete are left out of a whole answer; in a stream their arguments are not JSON. An
     error of the model is an exception of LiteLLM with the status, or else 502; a request that cannot be sent to the
-    model has 400, with which LiteLLM does not try again.
+    model has 400, with which LiteLLM does not try again. A model that takes longer than `timeout` is stopped, which is
+    a `litellm.Timeout`.
 
     Args:
         model: the model; see `toolwire.integrations.AnyModel`.
@@ -53,39 +54,49 @@ class ToolwireLiteLLM(CustomLLM):
         self._adapted = AdaptedModel(model, format)
         self._settings = dict(settings or {})
 
-    def completion(self, messages: list[Any], optional_params: dict[str, Any], **context: Any) -> Any:
+    def completion(
+        self, messages: list[Any], optional_params: dict[str, Any], timeout: Any = None, **context: Any
+    ) -> Any:
         """Return a whole answer; LiteLLM's other arguments in `context` have no effect."""
         try:
-            response = self._adapted.ask_blocking(self._request(messages, optional_params))
+            request = self._request(messages, optional_params)
+            response = self._adapted.ask_blocking(request, seconds=_seconds(timeout))
         except _ERRORS as error:
             raise _litellm_error(error) from error
         return _whole(response, self._adapted.name)
 
-    async def acompletion(self, messages: list[Any], optional_params: dict[str, Any], **context: Any) -> Any:
+    async def acompletion(
+        self, messages: list[Any], optional_params: dict[str, Any], timeout: Any = None, **context: Any
+    ) -> Any:
         """Return a whole answer; see `completion`."""
         try:
-            response = await self._adapted.ask(self._request(messages, optional_params))
+            request = self._request(messages, optional_params)
+            response = await self._adapted.ask(request, seconds=_seconds(timeout))
         except _ERRORS as error:
             raise _litellm_error(error) from error
         return _whole(response, self._adapted.name)
 
-    def streaming(self, messages: list[Any], optional_params: dict[str, Any], **context: Any) -> Iterator[Any]:
+    def streaming(
+        self, messages: list[Any], optional_params: dict[str, Any], timeout: Any = None, **context: Any
+    ) -> Iterator[Any]:
         """Yield the pieces of an answer as they arrive; closing the iterator stops the model."""
         chunks = _Chunks(self._adapted.name)
         try:
-            with closing(self._adapted.stream_blocking(self._request(messages, optional_params))) as events:
+            request = self._request(messages, optional_params)
+            with closing(self._adapted.stream_blocking(request, seconds=_seconds(timeout))) as events:
                 for event in events:
                     yield from chunks.of(event)
         except _ERRORS as error:
             raise _litellm_error(error) from error
 
     async def astreaming(
-        self, messages: list[Any], optional_params: dict[str, Any], **context: Any
+        self, messages: list[Any], optional_params: dict[str, Any], timeout: Any = None, **context: Any
     ) -> AsyncIterator[Any]:
         """Yield the pieces of an answer; see `streaming`."""
         chunks = _Chunks(self._adapted.name)
         try:
-            async with aclosing(self._adapted.stream(self._request(messages, optional_params))) as events:
+            request = self._request(messages, optional_params)
+            async with aclosing(self._adapted.stream(request, seconds=_seconds(timeout))) as events:
                 async for event in events:
                     for chunk in chunks.of(event):
                         yield chunk
@@ -139,6 +150,18 @@ def _whole(response: ParsedResponse, model: str) -> Any:
     return ModelResponse(**body)
 
 
-def _litellm_error(error: ProviderError | DefinitionError | RenderError) -> Exception:
-    status = error.status or 502 if isinstance(error, ProviderError) else 400
+def _seconds(timeout: Any) -> float | None:
+    """Return a time limit of LiteLLM, which may be one of httpx, in seconds."""
+    seconds = getattr(timeout, "read", timeout)
+    return None if seconds is None else float(seconds)
+
+
+def _litellm_error(error: Exception) -> Exception:
+    match error:
+        case TimeoutError():
+            status = 408  # which LiteLLM knows as its `Timeout`
+        case ProviderError():
+            status = error.status or 502
+        case _:
+            status = 400
     return CustomLLMError(status, str(error))

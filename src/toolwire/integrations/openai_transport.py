@@ -126,8 +126,8 @@ class ToolwireTransport(_Transport):
 
     It answers requests to `/v1/chat/completions`, whole or streamed, under any host and for any name of a model. Errors
     have OpenAI's form, and a response that is closed early stops the model. The time limit of a request for reading
-    counts, as from a server: the client raises `ReadTimeout`, and the model is stopped. Requests of the other APIs that the
-    gateway knows are answered at their own paths.
+    counts, as from a server: the client raises `ReadTimeout`, and the model is stopped. Requests of the other APIs
+    that the gateway knows are answered at their own paths.
 
     Args:
         model: the model: a backend; a client, or text such as "ollama:qwen3:8b"; a model in this process, such as
