@@ -16,7 +16,7 @@ from tests.integrations.weather_model import (
     native_model,
 )
 
-from toolwire import MissingExtra, ParsedResponse, ProviderError, ToolCall
+from toolwire import MissingExtra, ParsedResponse, ProviderError, ToolCall, parse
 
 adapter = pytest.importorskip(
     "toolwire.integrations.smolagents", reason="needs scripts/test-frameworks", exc_type=MissingExtra
@@ -42,6 +42,30 @@ def test_an_agent_runs_parallel_calls(stream: bool) -> None:
     assert len(model.prompts) == 2 and "rain in Rome" in model.prompts[1][-1]["content"]
     usage = agent.monitor.get_total_token_counts()
     assert usage.input_tokens > 0 and usage.output_tokens > 0
+
+
+def test_earlier_calls_are_in_the_format_that_the_model_is_asked_for() -> None:
+    model = WeatherModel(end=(END,))
+    agent = smolagents.ToolCallingAgent([smolagents.tool(get_weather)], chat(model), verbosity_level=0)
+    agent.run("Weather?")
+    _, _, answer, results = model.prompts[1]
+    assert answer["content"].count("<tool_call>") == 2 and "Calling tools" not in answer["content"]
+    assert [call.arguments for call in parse(answer["content"], format="hermes").tool_calls] == [
+        {"city": "Paris"},
+        {"city": "Rome"},
+    ]
+    assert results["role"] == "user" and "rain in Rome" in results["content"]
+
+
+def test_an_agent_that_writes_code_keeps_its_history() -> None:
+    prompts = []
+
+    def model(messages: Any) -> str:
+        prompts.append(messages)
+        return "<code>\nx = 5\nprint(x)\n</code>" if len(prompts) == 1 else "<code>\nfinal_answer(x)\n</code>"
+
+    assert smolagents.CodeAgent([], chat(model), verbosity_level=0).run("Five?") == 5
+    assert "Calling tools" in prompts[1][2]["content"] and "<tool_call>" not in prompts[1][2]["content"]
 
 
 def test_a_stream_names_a_call_before_its_arguments_are_written() -> None:

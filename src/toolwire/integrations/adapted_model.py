@@ -36,6 +36,7 @@ class AdaptedModel:
 
     Attributes:
         name: the model's name; "toolwire" if it has none.
+        format: the wire format that it writes; "" if it has fields for tools.
         is_text: whether the model reads and writes text alone.
 
     Raises:
@@ -45,7 +46,8 @@ class AdaptedModel:
     def __init__(self, model: AnyModel, format: str = "") -> None:
         self._backend = backend_of(model, format)
         self.name = self._backend.model or "toolwire"
-        self.is_text = bool(self._backend.format)
+        self.format = self._backend.format
+        self.is_text = bool(self.format)
 
     async def stream(self, request: ChatRequest, *, seconds: float | None = None) -> AsyncGenerator[Event]:
         """Yield the events of an answer as they arrive, `Finish` last; closing the generator stops the model.
@@ -64,7 +66,7 @@ class AdaptedModel:
         """
         fenced = FencedOutput() if self.is_text and request.output is not None else None
         if self.is_text:
-            request = describe_request(request, self._backend.format)
+            request = describe_request(request, self.format)
         # Without a seed of its own, the same call in two answers would have the same id.
         options = StreamOptions(id_seed=uuid.uuid4().hex)
         watch = FaultWatch(shows_truncated_calls=True)

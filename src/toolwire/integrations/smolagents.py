@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 from toolwire._surface import needs_extra
-from toolwire.errors import ProviderError
+from toolwire.errors import ProviderError, RenderError
 from toolwire.events import CallEnd, UsageCounted
 from toolwire.integrations.adapted_model import AdaptedModel, chat_request
 from toolwire.integrations.model_argument import AnyModel
-from toolwire.messages import Usage
+from toolwire.messages import ToolCall, Usage
 from toolwire.providers.chat_deltas import chat_deltas
 from toolwire.providers.request import ChatRequest
+from toolwire.wire.prompts import render_calls
 
 with needs_extra("toolwire.integrations.smolagents", "smolagents"):
     from smolagents import models as smol
@@ -21,10 +24,14 @@ with needs_extra("toolwire.integrations.smolagents", "smolagents"):
 
 __all__ = ["ToolwireSmolModel"]
 
+_CALLS = "Calling tools:\n"
+"""What smolagents writes before the calls of an earlier answer; it is also a stop word."""
+
 
 class ToolwireSmolModel(smol.Model):
     """A model of smolagents that asks any model.
 
+    Where a model of text is offered tools, it sees its earlier calls in its own format, as it is asked to write them.
     A call that is incomplete is left out of a whole answer, so the agent asks again. In a stream it is a
     `toolwire.ProviderError`, as any error of the model is: smolagents would pass half of the arguments to the tool.
 
@@ -95,6 +102,8 @@ class ToolwireSmolModel(smol.Model):
     def _request(
         self, messages: list[Any], stop: Any, response_format: Any, tools: Any, members: dict[str, Any]
     ) -> ChatRequest:
+        if tools and self._adapted.is_text:
+            messages = [_with_written_calls(message, self._adapted.format) for message in messages]
         body = self._prepare_completion_kwargs(
             messages=messages,
             stop_sequences=stop,
@@ -105,6 +114,20 @@ class ToolwireSmolModel(smol.Model):
             **members,
         )
         return chat_request(**body)
+
+
+def _with_written_calls(message: Any, format: str) -> Any:
+    """Return a message of the history with calls in a wire format, which smolagents wrote as a list of Python."""
+    match message:
+        case smol.ChatMessage(role=smol.MessageRole.TOOL_CALL, content=[{"type": "text", "text": str(text)}]):
+            try:
+                values = ast.literal_eval(text.removeprefix(_CALLS))
+                calls = [ToolCall(value["function"]["name"], value["function"]["arguments"]) for value in values]
+                written = render_calls(calls, format=format)
+            except (ValueError, SyntaxError, LookupError, TypeError, RecursionError, MemoryError, RenderError):
+                return message
+            return replace(message, content=[{"type": "text", "text": written}])
+    return message
 
 
 def _deltas(delta: dict[str, Any]) -> Iterator[Any]:
