@@ -182,6 +182,36 @@ def test_settings_reach_the_model() -> None:
         adapter.ChatToolwire(model=model, format="hermes", temperature=0.5)
 
 
+def test_two_models_share_no_entries_of_a_cache() -> None:
+    caches = pytest.importorskip("langchain_core.caches")
+    def model_of(answer: str) -> Any:
+        def ask_model(messages: Any) -> str:
+            return answer
+
+        return ask_model
+
+    class Model:
+        def __init__(self, answer: str) -> None:
+            self.answer = answer
+
+        def ask(self, messages: Any) -> str:
+            return self.answer
+
+    cache, count = caches.InMemoryCache(), 0
+    for make in (model_of, lambda answer: Model(answer).ask, lambda answer: lambda messages: answer):
+        for answer in ("yes", "no"):
+            model = adapter.ChatToolwire(model=make(answer), format="hermes", cache=cache)
+            count += 1
+            for _ in range(2):
+                assert model.invoke("Well?").content == answer
+            assert len(cache._cache) == count
+
+    servers = [native_model(ParsedResponse(answer)) for answer in ("yes", "no")]
+    first, second = (chat(server, "")._get_llm_string() for server in servers)
+    assert first != second
+    assert chat(fail)._get_llm_string() == chat(fail)._get_llm_string() != chat(cut_off)._get_llm_string()
+
+
 def test_tokens_are_counted_without_a_download() -> None:
     model = adapter.ChatToolwire(model=fail, format="hermes")
     assert model.get_num_tokens("It rains in Paris.") == 5

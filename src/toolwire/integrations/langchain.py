@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
 from functools import partial
 from itertools import zip_longest
+from types import FunctionType
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
@@ -60,11 +62,13 @@ class ChatToolwire(BaseChatModel):
     format: str = ""
     settings: dict[str, Any] = Field(default_factory=dict)
     _adapted: AdaptedModel = PrivateAttr()
+    _identity: str = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
         """Check the model and the format."""
         super().model_post_init(context)
         self._adapted = AdaptedModel(self.model, self.format)
+        self._identity = _identity(self.model)
 
     @property
     def model_name(self) -> str:
@@ -77,7 +81,8 @@ class ChatToolwire(BaseChatModel):
 
     @property
     def _identifying_params(self) -> dict[str, Any]:
-        return {"model_name": self._adapted.name, "format": self.format, **self.settings}
+        # They are part of the key under which LangChain caches answers.
+        return {"model_name": self._adapted.name, "model": self._identity, "format": self.format, **self.settings}
 
     def get_num_tokens(self, text: str) -> int:
         """Return about how many tokens a text has, unless `custom_get_token_ids` counts them.
@@ -316,6 +321,15 @@ def _usage(usage: Usage | None) -> dict[str, Any] | None:
         "input_token_details": {"cache_read": usage.cached_tokens},
         "output_token_details": {"reasoning": usage.reasoning_tokens},
     }
+
+
+def _identity(model: Any) -> str:
+    """Return text that no other model has; of one that is known by its name, the same text in every process."""
+    if isinstance(model, str):
+        return model
+    if isinstance(model, FunctionType) and "<" not in model.__qualname__:
+        return f"{model.__module__}.{model.__qualname__}"
+    return uuid.uuid4().hex  # closures of one function have the same name, and clients differ in their settings
 
 
 def _choice(choice: dict[str, Any] | str | bool | None) -> Any:
