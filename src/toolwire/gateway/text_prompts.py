@@ -17,7 +17,7 @@ REQUIRED = "You must call one of these tools in this answer, even if none fits w
 def describe_request(request: ChatRequest, format: str) -> ChatRequest:
     """Return a request whose instructions describe the tools, in the words of a format, and the output.
 
-    The tool choice counts: with "none", the request has no tools, and with names, it has only these.
+    System messages at the beginning become one, because many templates take no more. The tool choice counts: with "none", the request has no tools, and with names, it has only these.
 
     Args:
         request: the request.
@@ -36,11 +36,11 @@ def describe_request(request: ChatRequest, format: str) -> ChatRequest:
             # Without this, the model would get no tools, and its answer would look as if it had refused to call one.
             hint = did_you_mean(closest(choice.names[0], offered)) or "; it is not among the tools of the request"
             raise DefinitionError(f"the tool choice names {choice.names[0]!r:.100}{hint}")
-    if not tools and request.output is None:
-        return replace(request, tools=())
     count = 0
     while count < len(request.messages) and request.messages[count].role == "system":
         count += 1
+    if not tools and request.output is None and count < 2:
+        return replace(request, tools=())
     texts = ["".join(part.text for part in m.parts if isinstance(part, TextPart)) for m in request.messages[:count]]
     paragraphs = [prompt(tools, format=format, system="\n\n".join(filter(None, texts)))]
     if tools and choice.mode == "required":
