@@ -184,6 +184,7 @@ def test_settings_reach_the_model() -> None:
 
 def test_two_models_share_no_entries_of_a_cache() -> None:
     caches = pytest.importorskip("langchain_core.caches")
+
     def model_of(answer: str) -> Any:
         def ask_model(messages: Any) -> str:
             return answer

@@ -92,6 +92,10 @@ def test_the_choice_of_tools_counts() -> None:
     assert "first" not in named.messages[0].text and named.messages[0].text.endswith(REQUIRED)
     assert text_of(ChatRequest(user, TOOLS, ToolChoice("required"))).endswith(REQUIRED)
     assert describe_request(ChatRequest(user), "hermes").messages == user
+    with pytest.raises(DefinitionError, match=r"names 'secnd'; did you mean second\?"):
+        describe_request(ChatRequest(user, TOOLS, ToolChoice("required", ("secnd",))), "hermes")
+    with pytest.raises(DefinitionError, match="names 'x'; it is not among the tools"):
+        describe_request(ChatRequest(user, (), ToolChoice("required", ("x",))), "hermes")
 
 
 def test_system_messages_at_the_beginning_become_one_without_tools_too() -> None:
@@ -99,10 +103,6 @@ def test_system_messages_at_the_beginning_become_one_without_tools_too() -> None
     described = describe_request(ChatRequest([Message(*text) for text in texts]), "hermes").messages
     assert [message.role for message in described] == ["system", "user", "system"]
     assert described[0].text == "Be brief.\n\nBe kind."
-    with pytest.raises(DefinitionError, match=r"names 'secnd'; did you mean second\?"):
-        describe_request(ChatRequest(user, TOOLS, ToolChoice("required", ("secnd",))), "hermes")
-    with pytest.raises(DefinitionError, match="names 'x'; it is not among the tools"):
-        describe_request(ChatRequest(user, (), ToolChoice("required", ("x",))), "hermes")
 
 
 def test_the_schema_of_an_output_is_asked_for() -> None:
