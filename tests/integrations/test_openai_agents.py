@@ -6,6 +6,7 @@ import asyncio
 from contextlib import aclosing
 from typing import Any
 
+import openai
 import pytest
 from pydantic import BaseModel
 from tests.integrations.weather_model import (
@@ -19,7 +20,8 @@ from tests.integrations.weather_model import (
     native_model,
 )
 
-from toolwire import MissingExtra, ParsedResponse, ProviderError, ToolCall
+from toolwire import Client, MissingExtra, ParsedResponse, ProviderError, ToolCall
+from toolwire.testing import ScriptedTransport
 
 adapter = pytest.importorskip(
     "toolwire.integrations.openai_agents", reason="needs scripts/test-frameworks", exc_type=MissingExtra
@@ -136,6 +138,25 @@ def test_settings_that_the_sdk_has_no_name_for_are_extra_arguments() -> None:
     server = native_model(ParsedResponse("Hello"))
     run(agent(server, "", model_settings=agents.ModelSettings(reasoning={"effort": "low"})), "Hello")
     assert server._transport.requests[0]["reasoning_effort"] == "low"
+
+
+def test_members_of_requests_reach_a_server() -> None:
+    transport = ScriptedTransport("openai_responses", [ParsedResponse("Hello")])
+    server = Client("openai_responses", "m", base_url="http://127.0.0.1:9", transport=transport)
+    settings = agents.ModelSettings(verbosity="low", store=False, truncation="auto", extra_body={"x": 1})
+    run(agent(server, "", model_settings=settings), "Hello")
+    (body,) = transport.requests
+    assert (body["text"], body["store"], body["truncation"], body["x"]) == ({"verbosity": "low"}, False, "auto", 1)
+
+    seen = []
+
+    def model(messages: Any, extra_body: Any = None, extra_headers: Any = None) -> str:
+        seen.append((extra_body, extra_headers))
+        return "Hello"
+
+    headers = {"X-Team": "red", "X-None": openai.omit}
+    run(agent(model, model_settings=agents.ModelSettings(extra_body={"x": 1}, extra_headers=headers)), "Hello")
+    assert seen == [({"x": 1}, {"X-Team": "red"})]
 
 
 def test_errors_of_the_model_are_raised() -> None:

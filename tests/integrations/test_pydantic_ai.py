@@ -172,6 +172,15 @@ def test_settings_and_images_reach_the_model() -> None:
     assert (temperature, stop) == (0.5, ("x",)) and text.startswith("What is it?") and "image" in text
 
 
+@pytest.mark.parametrize(("thinking", "effort"), [(True, "medium"), (False, "none"), ("high", "high")])
+def test_thinking_is_the_effort_of_reasoning(thinking: Any, effort: str) -> None:
+    server = native_model(ParsedResponse("Hello"), ParsedResponse("Hello"))
+    run(agent(server, "", tools=()), "Hello", model_settings={"thinking": thinking})
+    run(agent(server, "", tools=()), "Hello")
+    first, second = server._transport.requests
+    assert first["reasoning_effort"] == effort and "reasoning_effort" not in second
+
+
 def test_a_message_of_the_model_before_is_sent_back() -> None:
     model = WeatherModel()
     first = run(agent(model), "Weather?")

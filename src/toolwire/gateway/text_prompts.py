@@ -17,7 +17,8 @@ REQUIRED = "You must call one of these tools in this answer, even if none fits w
 def describe_request(request: ChatRequest, format: str) -> ChatRequest:
     """Return a request whose instructions describe the tools, in the words of a format, and the output.
 
-    System messages at the beginning become one, because many templates take no more. The tool choice counts: with "none", the request has no tools, and with names, it has only these.
+    System messages at the beginning become one, because many templates take no more. The tool choice counts: with
+    "none", the request has no tools, and with names, it has only these.
 
     Args:
         request: the request.

@@ -49,7 +49,14 @@ class AdaptedModel:
         self.format = self._backend.format
         self.is_text = bool(self.format)
 
-    async def stream(self, request: ChatRequest, *, seconds: float | None = None) -> AsyncGenerator[Event]:
+    async def stream(
+        self,
+        request: ChatRequest,
+        *,
+        seconds: float | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
+    ) -> AsyncGenerator[Event]:
         """Yield the events of an answer as they arrive, `Finish` last; closing the generator stops the model.
 
         For a model of text, the tools and the schema of the output are part of the prompt, and the code fence around an
@@ -58,6 +65,8 @@ class AdaptedModel:
         Args:
             request: the request.
             seconds: maximum time until the next event; None for no limit.
+            extra_body: additions to the request; see `toolwire.models.ModelOptions`.
+            extra_headers: the same for its headers.
 
         Raises:
             ProviderError: the model cannot be reached or refuses, or its answer broke off.
@@ -68,7 +77,9 @@ class AdaptedModel:
         if self.is_text:
             request = describe_request(request, self.format)
         # Without a seed of its own, the same call in two answers would have the same id.
-        options = StreamOptions(id_seed=uuid.uuid4().hex)
+        options = StreamOptions(
+            id_seed=uuid.uuid4().hex, extra_body=extra_body or {}, extra_headers=extra_headers or {}
+        )
         watch = FaultWatch(shows_truncated_calls=True)
         async with aclosing(self._backend.stream(request, options)) as events:
             async for event in events if seconds is None else _limited(events, seconds):
@@ -80,9 +91,9 @@ class AdaptedModel:
                 for written in closed_calls(certain):
                     yield written
 
-    async def ask(self, request: ChatRequest, *, seconds: float | None = None) -> ParsedResponse:
+    async def ask(self, request: ChatRequest, *, seconds: float | None = None, **additions: Any) -> ParsedResponse:
         """Return a whole answer, for which the model has `seconds`; see `stream`."""
-        async with _time_limit(seconds), aclosing(self.stream(request)) as events:
+        async with _time_limit(seconds), aclosing(self.stream(request, **additions)) as events:
             return collect([event async for event in events])
 
     def stream_blocking(self, request: ChatRequest, *, seconds: float | None = None) -> Generator[Event]:

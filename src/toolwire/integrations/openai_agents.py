@@ -62,7 +62,8 @@ class ToolwireAgentsModel(Model):
     ) -> ModelResponse:
         """Return a whole answer; ids of stored answers in `stored` have no effect."""
         request = _request(system_instructions, input, model_settings, [*tools, *handoffs], output_schema)
-        body = _API.encode_response(await self._adapted.ask(request), model=self._adapted.name)
+        answer = await self._adapted.ask(request, **_additions(model_settings))
+        body = _API.encode_response(answer, model=self._adapted.name)
         response = Response.model_validate(body)
         usage = Usage(requests=1)
         if response.usage is not None:
@@ -86,7 +87,7 @@ class ToolwireAgentsModel(Model):
         """Yield the events of an answer as they arrive; closing the iterator stops the model."""
         request = _request(system_instructions, input, model_settings, [*tools, *handoffs], output_schema)
         async with (
-            aclosing(self._adapted.stream(request)) as events,
+            aclosing(self._adapted.stream(request, **_additions(model_settings))) as events,
             aclosing(_API.encode_stream_async(events, model=self._adapted.name)) as pieces,
         ):
             async for piece in pieces:
@@ -110,13 +111,15 @@ def _request(
         "max_output_tokens": settings.max_tokens,
         "reasoning": settings.reasoning and {"effort": settings.reasoning.effort},
         "metadata": settings.metadata,
+        "store": settings.store,
+        "truncation": settings.truncation,
         **{name: value for name, value in more.items() if name not in SETTINGS},
     }
+    text: dict[str, Any] = {"verbosity": settings.verbosity} if settings.verbosity else {}
     if output_schema is not None and not output_schema.is_plain_text():
         schema, strict = output_schema.json_schema(), output_schema.is_strict_json_schema()
-        members["text"] = {
-            "format": {"type": "json_schema", "name": "final_output", "schema": schema, "strict": strict}
-        }
+        text["format"] = {"type": "json_schema", "name": "final_output", "schema": schema, "strict": strict}
+    members["text"] = text or None
     request = _API.decode_request({name: value for name, value in members.items() if value is not None})
     # The Responses API has no member for these settings.
     fields: dict[str, Any] = {
@@ -127,6 +130,12 @@ def _request(
     if instructions:
         fields["messages"] = (Message("system", instructions), *request.messages)
     return ChatRequest.of(request, fields)
+
+
+def _additions(settings: ModelSettings) -> dict[str, Any]:
+    """Return what the request has besides; the SDK marks headers that are left out by an object of its own."""
+    headers = {name: value for name, value in (settings.extra_headers or {}).items() if isinstance(value, str)}
+    return {"extra_body": settings.extra_body, "extra_headers": headers}
 
 
 def _tool(tool: Any) -> dict[str, Any]:

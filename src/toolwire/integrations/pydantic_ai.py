@@ -57,6 +57,9 @@ _SETTINGS = {
 }
 """Settings of Pydantic AI with their names in Toolwire."""
 
+_EFFORTS: dict[Any, str] = {True: "medium", False: "none"}
+"""Efforts for the values of Pydantic AI's setting `thinking` that are not efforts."""
+
 _FINISH_REASONS = {
     FinishReason.STOP: "stop",
     FinishReason.TOOL_CALLS: "tool_call",
@@ -75,6 +78,7 @@ def toolwire_profile(*, is_text: bool) -> ModelProfile:
     """
     return ModelProfile(
         supports_tools=True,
+        supports_thinking=True,
         supports_json_schema_output=True,
         supports_json_object_output=True,
         default_structured_output_mode="native" if is_text else "tool",
@@ -248,6 +252,7 @@ def _request(
             **{name: settings.get(framework_name) for framework_name, name in _SETTINGS.items()},
             "tools": tools,
             "tool_choice": choice,
+            "reasoning_effort": _EFFORTS.get(parameters.thinking, parameters.thinking),
             "output": output
             and OutputSchema(output.json_schema, output.name or "", output.description or "", output.strict),
         },

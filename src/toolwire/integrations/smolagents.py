@@ -25,7 +25,7 @@ with needs_extra("toolwire.integrations.smolagents", "smolagents"):
 __all__ = ["ToolwireSmolModel"]
 
 _CALLS = "Calling tools:\n"
-"""What smolagents writes before the calls of an earlier answer; it is also a stop word."""
+"""The text that smolagents writes before the calls of an earlier answer; it is also a stop word."""
 
 
 class ToolwireSmolModel(smol.Model):
