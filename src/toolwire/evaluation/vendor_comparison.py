@@ -16,6 +16,7 @@ from toolwire.errors import ProviderError
 from toolwire.evaluation.compared_requests import ComparedRequest
 from toolwire.evaluation.intervals import Share, share_of
 from toolwire.messages import FinishReason, ParsedResponse
+from toolwire.probes.answer_members import value_at
 from toolwire.providers.request import ChatRequest
 from toolwire.schema.validation import validate
 
@@ -162,7 +163,7 @@ async def compare_vendors(
 def judged(response: ParsedResponse, chat: ChatRequest) -> VendorAnswer:
     """Return whether an answer ends with calls, and what is wrong with them."""
     # Programs look at the finish reason: calls of an answer that ends with another one do not run.
-    if response.finish_reason is not FinishReason.TOOL_CALLS:
+    if not _says_that_it_calls(response):
         return VendorAnswer(is_called=False)
     schemas = {tool.name: tool.parameters for tool in chat.tools}
     broken = [f"{call.name}: the call is not complete" for call in response.incomplete]
@@ -172,6 +173,12 @@ def judged(response: ParsedResponse, chat: ChatRequest) -> VendorAnswer:
         problems = [problem.message for problem in response.problems]
         faults = problems or ["the answer says that it ends with calls, and has none"]
     return VendorAnswer(is_called=True, faults=tuple(faults))
+
+
+def _says_that_it_calls(response: ParsedResponse) -> bool:
+    # A response that was read ends with calls if it has any that can run. The server's own word is what counts here.
+    word = value_at(response.raw, "choices.0.finish_reason")
+    return word == "tool_calls" if isinstance(word, str) else response.finish_reason is FinishReason.TOOL_CALLS
 
 
 def _faults(name: str, arguments: dict[str, Any], schemas: dict[str, Any]) -> list[str]:

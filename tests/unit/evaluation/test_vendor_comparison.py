@@ -99,6 +99,28 @@ def test_calls_without_the_finish_reason_of_calls_are_not_seen_by_programs() -> 
     assert judged(calling({"days": 1}, finish=FinishReason.STOP), CHAT).is_called is False
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reason", "faults"),
+    [
+        ('{"days": 1}', "tool_calls", 0),
+        ('{"days": 1', "tool_calls", 1),
+        ("one day", "tool_calls", 1),
+        (None, "tool_calls", 1),
+        ('{"days": 1}', "stop", None),
+        ('{"days": 1', "stop", None),
+        ('{"days": 1', "length", None),
+    ],
+)
+def test_the_finish_reason_that_counts_is_the_word_of_the_server(
+    arguments: str | None, reason: str, faults: int | None
+) -> None:
+    call = {"id": "call_a1", "type": "function", "function": {"name": "wait", "arguments": arguments}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call] if arguments is not None else []}
+    body = {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": reason}]}
+    verdict = judged(parse(body), CHAT)
+    assert (verdict.is_called, len(verdict.faults)) == (faults is not None, faults or 0)
+
+
 def test_own_requests_are_many_and_valid() -> None:
     requests = own_requests()
     assert len({request.id for request in requests}) == len(requests) == 36
