@@ -16,22 +16,24 @@ from toolwire.messages import Part, TextPart
 from toolwire.providers.request import ChatRequest, ToolChoice
 
 
-def _fault(*probes: str, **changes: Any) -> Fault:
+def fault(*probes: str, **changes: Any) -> Fault:
     return Fault(frozenset(probes), **changes)
 
 
-def _calls(change: Callable[[ToolCall], ToolCall]) -> Callable[[ParsedResponse, ChatRequest], ParsedResponse]:
+def calls_changed(change: Callable[[ToolCall], ToolCall]) -> Callable[[ParsedResponse, ChatRequest], ParsedResponse]:
     """Return a change of each call of an answer."""
     return lambda answer, _: replace(answer, tool_calls=tuple(map(change, answer.tool_calls)))
 
 
-def _in_stream(change: Callable[[ParsedResponse, ChatRequest], ParsedResponse]) -> Any:
+def in_stream(change: Callable[[ParsedResponse, ChatRequest], ParsedResponse]) -> Any:
     return lambda answer, request: change(answer, request) if request.stream else answer
 
 
-def _arguments(change: Callable[[Any], Any]) -> Callable[[ParsedResponse, ChatRequest], ParsedResponse]:
+def arguments_changed(change: Callable[[Any], Any]) -> Callable[[ParsedResponse, ChatRequest], ParsedResponse]:
     """Return a change of each argument of an answer's calls."""
-    return _calls(lambda call: replace(call, arguments={name: change(item) for name, item in call.arguments.items()}))
+    return calls_changed(
+        lambda call: replace(call, arguments={name: change(item) for name, item in call.arguments.items()})
+    )
 
 
 def _parts(change: Callable[[Part], Part | None]) -> Callable[[ChatRequest], ChatRequest]:
@@ -47,7 +49,7 @@ def _parts(change: Callable[[Part], Part | None]) -> Callable[[ChatRequest], Cha
     return request
 
 
-def _tools(change: Callable[[ToolDefinition], ToolDefinition]) -> Callable[[ChatRequest], ChatRequest]:
+def tools_changed(change: Callable[[ToolDefinition], ToolDefinition]) -> Callable[[ChatRequest], ChatRequest]:
     return lambda request: replace(request, tools=tuple(map(change, request.tools)))
 
 
@@ -155,15 +157,15 @@ def _without_chunks(needle: str) -> Callable[[list[Any]], list[Any]]:
     return lambda chunks: [chunk for chunk in chunks if needle not in json.dumps(chunk)]
 
 
-def _strip(value: Any, *names: str) -> Any:
+def without_members(value: Any, *names: str) -> Any:
     """Return a JSON value without members of these names."""
     if isinstance(value, dict):
-        return {name: _strip(item, *names) for name, item in value.items() if name not in names}
-    return [_strip(item, *names) for item in value] if isinstance(value, list) else value
+        return {name: without_members(item, *names) for name, item in value.items() if name not in names}
+    return [without_members(item, *names) for item in value] if isinstance(value, list) else value
 
 
 def _without_nested_descriptions(tool: ToolDefinition) -> ToolDefinition:
-    return replace(tool, parameters=_strip(tool.parameters, "description"))
+    return replace(tool, parameters=without_members(tool.parameters, "description"))
 
 
 def _message(change: Callable[[Body], None]) -> Callable[[Body], Body]:
@@ -221,137 +223,135 @@ def _in_one_piece(answer: Answer, _: Asked) -> Answer:
 
 
 FAULTS = {
-    "a call stays in the text": _fault("one-call", "streamed-call", response=_as_text),
-    "a call stays in the text of streams": _fault("streamed-call", response=_in_stream(_as_text)),
-    "a call stays in the reasoning": _fault("one-call", "call-in-reasoning", response=_as_reasoning),
-    "a call is also in the text": _fault("call-not-in-text", "streamed-not-in-text", response=_with_copy),
-    "a call arrives twice": _fault(
+    "a call stays in the text": fault("one-call", "streamed-call", response=_as_text),
+    "a call stays in the text of streams": fault("streamed-call", response=in_stream(_as_text)),
+    "a call stays in the reasoning": fault("one-call", "call-in-reasoning", response=_as_reasoning),
+    "a call is also in the text": fault("call-not-in-text", "streamed-not-in-text", response=_with_copy),
+    "a call arrives twice": fault(
         "one-call", response=lambda a, _: replace(a, tool_calls=tuple(c for c in a.tool_calls for _ in "ab"))
     ),
-    "the second of two calls is lost": _fault(
+    "the second of two calls is lost": fault(
         "parallel-calls", "streamed-parallel", response=lambda a, _: replace(a, tool_calls=a.tool_calls[:1])
     ),
-    "the first of two calls is sent twice": _fault(
+    "the first of two calls is sent twice": fault(
         "parallel-calls", response=lambda a, _: replace(a, tool_calls=a.tool_calls[:1] * len(a.tool_calls))
     ),
-    "ids are missing": _fault("call-ids", data=lambda data, _: re.sub(rb'"id": ?"call\d+", ?', b"", data)),
-    "ids are equal": _fault("call-ids", "new-ids", response=_calls(lambda call: replace(call, id="call00000"))),
-    "ids begin anew with each answer": _fault(
+    "ids are missing": fault("call-ids", data=lambda data, _: re.sub(rb'"id": ?"call\d+", ?', b"", data)),
+    "ids are equal": fault("call-ids", "new-ids", response=calls_changed(lambda call: replace(call, id="call00000"))),
+    "ids begin anew with each answer": fault(
         "new-ids",
         response=lambda a, _: replace(
             a, tool_calls=tuple(replace(call, id=f"call_{at}") for at, call in enumerate(a.tool_calls))
         ),
     ),
-    "the reason of an answer with calls is length": _fault(
+    "the reason of an answer with calls is length": fault(
         "call-reason",
         "streamed-call-reason",
         whole=_with_other_reason("length"),
         chunks=_with_other_reason("length"),
     ),
-    "the reason of an answer with calls is stop": _fault(
+    "the reason of an answer with calls is stop": fault(
         "call-reason",
         "streamed-call-reason",
         whole=_with_other_reason("stop"),
         chunks=_with_other_reason("stop"),
     ),
-    "control tokens are in the text beside a call": _fault(
+    "control tokens are in the text beside a call": fault(
         "call-not-in-text",
         "streamed-not-in-text",
         response=lambda a, _: replace(a, content="I look.<|im_end|>") if a.tool_calls else a,
     ),
-    "the reason of a cut answer is stop": _fault(
+    "the reason of a cut answer is stop": fault(
         "cut-answer", "cut-stream", response=_reason(FinishReason.LENGTH, FinishReason.STOP)
     ),
-    "the maximum length is ignored": _fault(
-        "maximum-length", request=lambda request: replace(request, max_tokens=None)
-    ),
-    "a cut call is completed": _fault("cut-call", "cut-streamed-call", response=_closed_when_cut),
-    "arguments are cut": _fault("valid-arguments", whole=_message(_cut_arguments)),
-    "arguments are an object": _fault("call-members", whole=_message(_objects_for_arguments)),
-    "arguments are encoded twice": _fault("valid-arguments", whole=_message(_double_encoded)),
-    "no arguments are an empty text": _fault("empty-arguments-text", whole=_message(_empty_text_for_arguments)),
-    "numbers arrive as text": _fault(
+    "the maximum length is ignored": fault("maximum-length", request=lambda request: replace(request, max_tokens=None)),
+    "a cut call is completed": fault("cut-call", "cut-streamed-call", response=_closed_when_cut),
+    "arguments are cut": fault("valid-arguments", whole=_message(_cut_arguments)),
+    "arguments are an object": fault("call-members", whole=_message(_objects_for_arguments)),
+    "arguments are encoded twice": fault("valid-arguments", whole=_message(_double_encoded)),
+    "no arguments are an empty text": fault("empty-arguments-text", whole=_message(_empty_text_for_arguments)),
+    "numbers arrive as text": fault(
         "nested-schema",
-        response=_arguments(lambda item: json.loads(re.sub(r": (\d+(?:\.\d+)?)", r': "\1"', json.dumps(item)))),
+        response=arguments_changed(lambda item: json.loads(re.sub(r": (\d+(?:\.\d+)?)", r': "\1"', json.dumps(item)))),
     ),
-    "nested objects arrive as text": _fault(
+    "nested objects arrive as text": fault(
         "nested-schema",
         "streamed-nested-schema",
-        response=_arguments(lambda item: json.dumps(item) if isinstance(item, dict) else item),
+        response=arguments_changed(lambda item: json.dumps(item) if isinstance(item, dict) else item),
     ),
-    "optional parameters arrive as null": _fault(
+    "optional parameters arrive as null": fault(
         "optional-parameter",
-        response=_calls(
+        response=calls_changed(
             lambda call: (
                 replace(call, arguments={"limit": None, **call.arguments}) if call.name == "list_files" else call
             )
         ),
     ),
-    "arguments have character references": _fault(
-        "quotes", response=_arguments(lambda item: item.replace("<", "&lt;") if isinstance(item, str) else item)
+    "arguments have character references": fault(
+        "quotes", response=arguments_changed(lambda item: item.replace("<", "&lt;") if isinstance(item, str) else item)
     ),
-    "arguments lose characters outside ASCII": _fault(
+    "arguments lose characters outside ASCII": fault(
         "characters",
-        response=_arguments(lambda item: item.encode("ascii", "replace").decode() if isinstance(item, str) else item),
+        response=arguments_changed(
+            lambda item: item.encode("ascii", "replace").decode() if isinstance(item, str) else item
+        ),
     ),
-    "text is decoded as Latin-1": _fault(
+    "text is decoded as Latin-1": fault(
         "text-characters", "streamed-characters", data=lambda data, in_stream: _mojibake(data) if in_stream else data
     ),
-    "line ends in arguments are lost": _fault(
+    "line ends in arguments are lost": fault(
         "quotes",
         "streamed-quotes",
-        response=_arguments(lambda item: item.replace("\n", " ") if isinstance(item, str) else item),
+        response=arguments_changed(lambda item: item.replace("\n", " ") if isinstance(item, str) else item),
     ),
-    "long arguments are cut": _fault(
-        "long-arguments", response=_arguments(lambda item: item[:200] if isinstance(item, str) else item)
+    "long arguments are cut": fault(
+        "long-arguments", response=arguments_changed(lambda item: item[:200] if isinstance(item, str) else item)
     ),
-    "streamed arguments differ": _fault(
+    "streamed arguments differ": fault(
         "streamed-equals-whole",
-        response=_in_stream(_arguments(lambda item: item * 11 if isinstance(item, int) else item)),
+        response=in_stream(arguments_changed(lambda item: item * 11 if isinstance(item, int) else item)),
     ),
-    "arguments are withheld until the call is complete": _fault("arguments-in-pieces", chunks=_merge_deltas),
-    "a stream arrives at once": _fault("stream-over-time", reply=_in_one_piece),
-    "a stream ends in the middle": _fault(
-        "stream-end", data=lambda data, s: data[: len(data) * 6 // 10] if s else data
-    ),
-    "a stream has no end mark": _fault("stream-end", chunks=lambda chunks: [c for c in chunks if c != "[DONE]"]),
-    "a stream is a whole answer": _fault("stream-framing", body=lambda body: {**body, "stream": False}),
-    "the calls of a stream all have the index 0": _fault("call-indexes", chunks=_chunked(_set_index)),
-    "the name is repeated in each delta": _fault("call-begins-once", chunks=_repeat_names()),
-    "each chunk has another id": _fault("chunk-members", chunks=_number_ids),
-    "the finish reason is missing in streams": _fault("one-finish", chunks=_without_chunks('"finish_reason": "')),
-    "usage is missing": _fault("usage", whole=lambda body: _strip(body, "usage")),
-    "usage of streams is missing": _fault("streamed-usage", chunks=_without_chunks('"prompt_tokens"')),
-    "usage counts only the answer": _fault(
+    "arguments are withheld until the call is complete": fault("arguments-in-pieces", chunks=_merge_deltas),
+    "a stream arrives at once": fault("stream-over-time", reply=_in_one_piece),
+    "a stream ends in the middle": fault("stream-end", data=lambda data, s: data[: len(data) * 6 // 10] if s else data),
+    "a stream has no end mark": fault("stream-end", chunks=lambda chunks: [c for c in chunks if c != "[DONE]"]),
+    "a stream is a whole answer": fault("stream-framing", body=lambda body: {**body, "stream": False}),
+    "the calls of a stream all have the index 0": fault("call-indexes", chunks=_chunked(_set_index)),
+    "the name is repeated in each delta": fault("call-begins-once", chunks=_repeat_names()),
+    "each chunk has another id": fault("chunk-members", chunks=_number_ids),
+    "the finish reason is missing in streams": fault("one-finish", chunks=_without_chunks('"finish_reason": "')),
+    "usage is missing": fault("usage", whole=lambda body: without_members(body, "usage")),
+    "usage of streams is missing": fault("streamed-usage", chunks=_without_chunks('"prompt_tokens"')),
+    "usage counts only the answer": fault(
         "usage-total",
         whole=lambda body: {**body, "usage": {**body["usage"], "total_tokens": body["usage"]["completion_tokens"]}},
     ),
-    "required calls are not required": _fault(
+    "required calls are not required": fault(
         "required-choice",
         request=lambda r: replace(r, tool_choice=ToolChoice()) if r.tool_choice == ToolChoice("required") else r,
     ),
-    "a named choice is only required": _fault(
+    "a named choice is only required": fault(
         "named-choice", request=lambda r: replace(r, tool_choice=ToolChoice("required")) if r.tool_choice.names else r
     ),
-    "forbidden calls are made": _fault(
+    "forbidden calls are made": fault(
         "no-choice",
         "streamed-no-choice",
         request=lambda r: replace(r, tool_choice=ToolChoice()) if r.tool_choice.mode == "none" else r,
     ),
-    "parallel calls cannot be forbidden": _fault("one-call-allowed", request=lambda r: replace(r, parallel=None)),
-    "results do not reach the model": _fault("result-returned", "result", request=_without_roles("tool")),
-    "errors do not reach the model": _fault(
+    "parallel calls cannot be forbidden": fault("one-call-allowed", request=lambda r: replace(r, parallel=None)),
+    "results do not reach the model": fault("result-returned", "result", request=_without_roles("tool")),
+    "errors do not reach the model": fault(
         "error-result",
         "error",
         request=_parts(
             lambda part: replace(part, result="") if isinstance(part, ToolResult) and "Error" in part.text else part
         ),
     ),
-    "system messages do not reach the model": _fault(
+    "system messages do not reach the model": fault(
         "system-message", "template-messages", request=_without_roles("system")
     ),
-    "earlier messages do not reach the model": _fault("earlier-messages", request=_without_last_message),
-    "text beside a call does not reach the model": _fault(
+    "earlier messages do not reach the model": fault("earlier-messages", request=_without_last_message),
+    "text beside a call does not reach the model": fault(
         "words-beside-call",
         request=lambda r: replace(
             r,
@@ -363,21 +363,22 @@ FAULTS = {
             ),
         ),
     ),
-    "earlier arguments do not reach the model": _fault(
+    "earlier arguments do not reach the model": fault(
         "call", request=_parts(lambda part: replace(part, arguments={}) if isinstance(part, ToolCall) else part)
     ),
-    "descriptions of parameters do not reach the model": _fault(
-        "parameter", "template-tools", request=_tools(_without_nested_descriptions)
+    "descriptions of parameters do not reach the model": fault(
+        "parameter", "template-tools", request=tools_changed(_without_nested_descriptions)
     ),
-    "allowed values do not reach the model": _fault(
-        "allowed-values", request=_tools(lambda tool: replace(tool, parameters=_strip(tool.parameters, "enum")))
+    "allowed values do not reach the model": fault(
+        "allowed-values",
+        request=tools_changed(lambda tool: replace(tool, parameters=without_members(tool.parameters, "enum"))),
     ),
-    "long streams end early": _fault("long-stream", response=_in_stream(_with_short_text)),
-    "long streams lose a piece": _fault("long-stream", response=_in_stream(_without_a_piece)),
-    "descriptions of tools do not reach the model": _fault(
-        "description", request=_tools(lambda tool: replace(tool, description=""))
+    "long streams end early": fault("long-stream", response=in_stream(_with_short_text)),
+    "long streams lose a piece": fault("long-stream", response=in_stream(_without_a_piece)),
+    "descriptions of tools do not reach the model": fault(
+        "description", request=tools_changed(lambda tool: replace(tool, description=""))
     ),
-    "an empty result is refused": _fault(
+    "an empty result is refused": fault(
         "empty-result",
         reply=lambda answer, asked: (
             Answer(b'{"error": {"message": "content is empty"}}', status=400)
@@ -385,28 +386,28 @@ FAULTS = {
             else answer
         ),
     ),
-    "references in schemas are refused": _fault(
+    "references in schemas are refused": fault(
         "references-in-schema",
         reply=lambda answer, asked: (
             Answer(b'{"error": {"message": "unknown keyword $ref"}}', status=400) if b"$ref" in asked.body else answer
         ),
     ),
-    "alternatives in schemas crash the server": _fault(
+    "alternatives in schemas crash the server": fault(
         "union-in-schema",
         reply=lambda answer, asked: Answer(b"Internal Server Error", status=500) if b"anyOf" in asked.body else answer,
     ),
-    "stop words are ignored": _fault("stop-word", request=lambda request: replace(request, stop=())),
-    "control tokens are in the text": _fault(
+    "stop words are ignored": fault("stop-word", request=lambda request: replace(request, stop=())),
+    "control tokens are in the text": fault(
         "clean-text", response=lambda a, _: replace(a, content=f"{a.content}<|im_end|>") if a.content else a
     ),
-    "a wrong request is an error of the server": _fault("not-json", "no-messages", reply=_status(500)),
-    "an error has the status of a success": _fault("not-json", "no-messages", reply=_status(200)),
-    "an error is text": _fault("error-message", reply=_status(400, b"Bad Request")),
-    "any key is accepted": _fault(
+    "a wrong request is an error of the server": fault("not-json", "no-messages", reply=_status(500)),
+    "an error has the status of a success": fault("not-json", "no-messages", reply=_status(200)),
+    "an error is text": fault("error-message", reply=_status(400, b"Bad Request")),
+    "any key is accepted": fault(
         "wrong-key",
         reply=lambda answer, asked: Answer(b'{"object": "chat.completion"}') if answer.status == 401 else answer,
     ),
-    "a wrong key crashes the server": _fault(
+    "a wrong key crashes the server": fault(
         "wrong-key", reply=lambda answer, _: Answer(b"{}", status=500) if answer.status == 401 else answer
     ),
 }

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 from tests.integration.planted_faults import FAULTS
+from tests.integration.planted_losses import LOSSES
 from tests.integration.probed_server import KEY, MODEL, Fault, probed
 from tests.integration.servers import Answer, serving
 
@@ -16,6 +17,7 @@ from toolwire.cli import run
 from toolwire.probes.all_probes import PROBES
 from toolwire.providers.request import ChatRequest
 
+PLANTED = {**FAULTS, **LOSSES}
 APIS = (
     *("openai_chat", "openai_responses", "anthropic_messages", "gemini", "bedrock_converse", "mistral", "cohere"),
     *("ollama", "groq", "openai_compatible"),
@@ -90,6 +92,14 @@ def test_ids_that_count_the_calls_of_a_conversation_are_new(capsys: pytest.Captu
     assert status == 0, [result for result in results.values() if result["status"] == "failed"]
 
 
+def test_a_chunk_without_a_choice_needs_no_id(capsys: pytest.CaptureFixture[str]) -> None:
+    """Azure begins a stream with the results of its filters."""
+    filters = {"id": "", "object": "", "created": 0, "model": "", "choices": [], "prompt_filter_results": []}
+    with probed("openai_chat", Fault(chunks=lambda chunks: [filters, *chunks])) as url:
+        status, results, _ = check(capsys, *of("openai_chat", url, "--only", "bytes", "--only", "streams"))
+    assert status == 0, [result for result in results.values() if result["status"] == "failed"]
+
+
 def test_the_smoke_probes_are_few(capsys: pytest.CaptureFixture[str]) -> None:
     with probed("openai_chat") as url:
         status, results, counts = check(capsys, *of("openai_chat", url, "--smoke"))
@@ -99,10 +109,10 @@ def test_the_smoke_probes_are_few(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.need(39)
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", PLANTED)
 def test_a_planted_fault_is_found(fault: str, capsys: pytest.CaptureFixture[str]) -> None:
-    probes = sorted(FAULTS[fault].probes)
-    with probed("openai_chat", FAULTS[fault]) as url:
+    probes = sorted(PLANTED[fault].probes)
+    with probed("openai_chat", PLANTED[fault]) as url:
         only = [argument for probe in probes for argument in ("--only", probe)]
         status, results, _ = check(capsys, *of("openai_chat", url, *only))
     assert {name: result["status"] for name, result in results.items()} == dict.fromkeys(probes, "failed"), results
@@ -344,4 +354,4 @@ def test_probes_have_unique_ids_and_a_source() -> None:
     assert len({probe.id for probe in PROBES}) == len(PROBES)
     assert all(probe.source.startswith("https://") and probe.title.endswith(".") for probe in PROBES)
     assert not {probe.id for probe in PROBES} & {probe.theme for probe in PROBES}
-    assert {probe for fault in FAULTS.values() for probe in fault.probes} <= {probe.id for probe in PROBES}
+    assert {probe for fault in PLANTED.values() for probe in fault.probes} <= {probe.id for probe in PROBES}

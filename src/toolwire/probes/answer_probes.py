@@ -13,6 +13,7 @@ from toolwire.probes.judging import (
     check_expressed,
     check_finish,
     check_readable,
+    check_whole_characters,
     control_token,
     reported_usage,
     shown,
@@ -43,9 +44,12 @@ def _is_as_long_in_a_stream(exchanges: Sequence[ProbeExchange]) -> None:
         raise RuleNotShown(f"the model did not write all numbers: {shown(unstreamed)}")
     if ask.LAST_NUMBER not in streamed.content:
         raise FaultSuspected(f"the stream ends early, and the whole answer does not: {shown(streamed)}")
-    numbers, in_stream = (set(re.findall(r"\d+", response.content)) for response in (unstreamed, streamed))
-    if lost := sorted(numbers - in_stream, key=int):
-        raise FaultSuspected(f"the stream lacks {len(lost)} of the {len(numbers)} numbers of the whole answer")
+    numbers, in_stream = (re.findall(r"\d+", response.content) for response in (unstreamed, streamed))
+    if lost := set(numbers) - set(in_stream):
+        raise FaultSuspected(f"the stream lacks {len(lost)} of the {len(set(numbers))} numbers of the whole answer")
+    repeated = len(in_stream) - len(set(in_stream))
+    if repeated and len(numbers) == len(set(numbers)):
+        raise FaultSuspected(f"the stream repeats {repeated} numbers that the whole answer has once")
 
 
 def _stops(exchanges: Sequence[ProbeExchange]) -> None:
@@ -61,6 +65,7 @@ def _has_no_control_tokens(exchanges: Sequence[ProbeExchange]) -> None:
 
 def _keeps_characters(exchanges: Sequence[ProbeExchange]) -> None:
     (exchange,) = exchanges
+    check_whole_characters(exchange)
     content = exchange.response.content
     if "\ufffd" in content and "\ufffd" not in ask.ACCENTS:
         raise ProbeFailed(f"characters arrive as U+FFFD: {shown(exchange.response)}")
@@ -107,14 +112,14 @@ def _is_not_longer(exchanges: Sequence[ProbeExchange]) -> None:
 
 
 def _ends_before_stop_word(exchanges: Sequence[ProbeExchange]) -> None:
-    (exchange,) = exchanges
     check_expressed(exchanges, "stop")
-    content = exchange.response.content
-    if ask.STOP_WORD in content:
-        raise ProbeFailed(f"the text contains the word that ends it: {shown(exchange.response)}")
-    if "banana" not in content:
-        raise RuleNotShown(f"the model did not repeat the text: {shown(exchange.response)}")
-    check_finish(exchange, FinishReason.STOP)
+    for exchange in exchanges:
+        if ask.STOP_WORD in exchange.response.content:
+            raise ProbeFailed(f"the text contains the word that ends it{exchange.place}: {shown(exchange.response)}")
+    for exchange in exchanges:
+        if "banana" not in exchange.response.content:
+            raise RuleNotShown(f"the model did not repeat the text{exchange.place}: {shown(exchange.response)}")
+        check_finish(exchange, FinishReason.STOP)
 
 
 def _reports_tokens(exchanges: Sequence[ProbeExchange]) -> None:
@@ -195,7 +200,7 @@ ANSWER_PROBES: Final = (
         "answers",
         "The text ends before the word that is to stop it.",
         f"{REFERENCE}/create#chat-create-stop",
-        (ask.STOP,),
+        (ask.STOP, ask.STOP_STREAM),
         _ends_before_stop_word,
     ),
     Probe(

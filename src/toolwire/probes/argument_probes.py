@@ -13,6 +13,7 @@ from toolwire.probes.judging import (
     check_expressed,
     check_offered,
     check_readable,
+    check_whole_characters,
     definition_of,
     exchange_with_calls,
     reported_usage,
@@ -28,6 +29,8 @@ from toolwire.text.json_text import JsonError
 _STREAMING: Final = f"{GUIDE}#streaming"
 _HANDLING: Final = f"{GUIDE}#handling-function-calls"
 _SCHEMAS: Final = f"{STRUCTURED}#supported-schemas"
+_PYTHON_WORDS: Final = {"True": "true", "False": "false", "None": "null"}
+"""Values as models write them in Python, and in JSON."""
 _ENTITIES: Final = ("&lt;", "&gt;", "&quot;", "&amp;", "&#")
 
 
@@ -43,6 +46,7 @@ def _keeps(member: str) -> Callable[[Sequence[ProbeExchange]], None]:
 
     def judge(exchanges: Sequence[ProbeExchange]) -> None:
         exchange, call = _the_call(exchanges)
+        check_whole_characters(exchange)
         expected, actual = ask.EXACT_ARGUMENTS[member], call.arguments.get(member)
         if actual == expected:
             return
@@ -63,6 +67,45 @@ def _keeps(member: str) -> Callable[[Sequence[ProbeExchange]], None]:
         raise RuleNotShown(f"the model did not copy the text: {actual!r:.200}")
 
     return judge
+
+
+def _keeps_values(*names: str) -> Callable[[Sequence[ProbeExchange]], None]:
+    """Return the judge of some of the values that servers change, as a whole and in a stream."""
+
+    def judge(exchanges: Sequence[ProbeExchange]) -> None:
+        not_shown: list[RuleNotShown] = []
+        for exchange in exchanges:
+            try:
+                _, call = _the_call([exchange])
+                for name in names:
+                    _check_value(exchange, name, ask.VALUE_ARGUMENTS[name], call.arguments.get(name))
+            except RuleNotShown as error:
+                not_shown.append(error)
+        if not_shown:
+            raise not_shown[0]
+
+    return judge
+
+
+def _check_value(exchange: ProbeExchange, name: str, expected: str | int, actual: Any) -> None:
+    """Check a value against the one that the model was asked for.
+
+    Raises:
+        FaultSuspected: it was changed as servers do it.
+        RuleNotShown: it is another value.
+    """
+    if actual == expected and type(actual) is type(expected):
+        return
+    # A model that wrote the number itself would not round it as a floating-point number is rounded.
+    is_changed = actual is None or (
+        actual == expected.strip() or not isinstance(actual, str)
+        if isinstance(expected, str)
+        else isinstance(actual, str | float) or actual == int(float(expected))
+    )
+    became = "is lost" if actual is None else f"arrives as {actual!r:.80}"
+    if is_changed:
+        raise FaultSuspected(f"the argument {name} with the value {expected!r} {became}{exchange.place}")
+    raise RuleNotShown(f"the model did not copy the value {expected!r} of {name}{exchange.place}: {actual!r:.80}")
 
 
 def _letters(text: str) -> str:
@@ -106,6 +149,10 @@ def _cut_call_is_not_whole(exchanges: Sequence[ProbeExchange]) -> None:
     is_cut = response.finish_reason is FinishReason.LENGTH or (usage is not None and usage.output_tokens >= limit)
     for call in response.tool_calls:
         if call.arguments.get("text") == ask.LONG_ARGUMENTS["text"]:
+            if usage is not None and usage.output_tokens > limit:
+                raise ProbeFailed(
+                    f"the call has {usage.output_tokens} tokens{exchange.place}, although {limit} are allowed"
+                )
             raise RuleNotShown("the whole call fits in the maximum length")
         if is_cut:
             raise ProbeFailed(f"a call that was cut arrives as a whole one{exchange.place}: {shown_call(call)}")
@@ -143,7 +190,7 @@ def _texts_of_values(value: Any, schema: Any, root: dict[str, Any], path: str = 
         # A reference inside the schema of the value needs the definitions of the root.
         scoped = {**schema, **({"$defs": root["$defs"]} if "$defs" in root else {})}
         try:
-            inner, _ = read_json(value, repair=False)
+            inner, _ = read_json(_PYTHON_WORDS.get(value, value), repair=False)
         except JsonError:
             return
         if validate(value, scoped) and not validate(inner, scoped):
@@ -167,6 +214,10 @@ def _omits_optional(exchanges: Sequence[ProbeExchange]) -> None:
 
 def _schema(id: str, title: str, request: ProbeRequest, source: str = _SCHEMAS) -> Probe:
     return Probe(id, "schemas", title, source, (request,), _follows_schema)
+
+
+def _values(id: str, title: str, *names: str) -> Probe:
+    return Probe(id, "arguments", title, _HANDLING, (ask.VALUES, ask.VALUES_STREAM), _keeps_values(*names))
 
 
 ARGUMENT_PROBES: Final = (
@@ -202,6 +253,12 @@ ARGUMENT_PROBES: Final = (
         (ask.EXACT_STREAM,),
         _keeps("text"),
     ),
+    _values(
+        "text-values", "Texts that look like numbers and other values stay texts.", "postcode", "version", "answer"
+    ),
+    _values("empty-text", "An empty text in the arguments arrives as an empty text.", "remark"),
+    _values("white-space", "White space at the beginning of a text arrives.", "line"),
+    _values("large-number", "A number of 16 digits is not rounded.", "account"),
     Probe("long-arguments", "arguments", "Long arguments are not cut.", _HANDLING, (ask.LONG,), _keeps_long_text),
     Probe(
         "streamed-long-arguments",

@@ -13,6 +13,7 @@ from toolwire.probes.judging import (
     GUIDE,
     check_expressed,
     check_finish,
+    check_not_in_text,
     check_offered,
     check_readable,
     control_token,
@@ -25,7 +26,6 @@ from toolwire.probes.judging import (
 )
 from toolwire.probes.probe import FaultSuspected, Probe, ProbeFailed, RuleNotShown
 from toolwire.probes.probe_exchange import ProbeExchange, ProbeRequest, first_with_calls
-from toolwire.providers.parsing import parse
 from toolwire.text.json_text import json_text
 
 _WITHOUT_IDS: Final = frozenset(("gemini", "ollama"))
@@ -67,17 +67,10 @@ def _needs_no_repair(exchanges: Sequence[ProbeExchange]) -> None:
 
 def _is_not_in_text(exchanges: Sequence[ProbeExchange]) -> None:
     exchange = exchange_with_calls(exchanges)
-    response = exchange.response
-    for where, text in (("text", response.content), ("reasoning", response.reasoning)):
-        copies = parse(text, tools=exchange.request.chat.tools).tool_calls if text else ()
-        if any(
-            (copy.name, copy.arguments) == (call.name, call.arguments)
-            for copy in copies
-            for call in response.tool_calls
-        ):
-            raise ProbeFailed(f"the call is also in the {where}{exchange.place}, in the format {copies[0].format}")
-    if token := control_token(response.content):
-        raise ProbeFailed(f"the text beside the call contains {token!r}{exchange.place}: {response.content!r:.100}")
+    check_not_in_text(exchange)
+    content = exchange.response.content
+    if token := control_token(content):
+        raise ProbeFailed(f"the text beside the call contains {token!r}{exchange.place}: {content!r:.100}")
 
 
 def _reasoning_keeps_no_call(exchanges: Sequence[ProbeExchange]) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 
 from toolwire.messages import FinishReason
 from toolwire.probes import probe_requests as ask
-from toolwire.probes.judging import GUIDE, check_expressed, check_no_hidden_call, no_call, shown
+from toolwire.probes.judging import GUIDE, check_expressed, check_no_hidden_call, check_not_in_text, no_call, shown
 from toolwire.probes.probe import Probe, ProbeFailed, RuleNotShown
 from toolwire.probes.probe_exchange import ProbeExchange
 
@@ -20,6 +20,7 @@ def _calls(exchanges: Sequence[ProbeExchange]) -> None:
     check_no_hidden_call(exchange)
     response = exchange.response
     if response.tool_calls or response.incomplete:
+        check_not_in_text(exchange)
         return
     # Reasoning may use up the maximum length before the call begins.
     if response.finish_reason is FinishReason.LENGTH:

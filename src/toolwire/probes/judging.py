@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from toolwire.client.response_body import json_of
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall, Usage, call_id
 from toolwire.probes.probe import FaultSuspected, ProbeFailed, RuleNotShown
 from toolwire.probes.probe_exchange import SEED, ProbeExchange, first_with_calls
@@ -17,6 +19,7 @@ GUIDE: Final = "https://platform.openai.com/docs/guides/function-calling"
 REFERENCE: Final = "https://platform.openai.com/docs/api-reference/chat"
 ERRORS: Final = "https://platform.openai.com/docs/guides/error-codes"
 STRUCTURED: Final = "https://platform.openai.com/docs/guides/structured-outputs"
+_HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 _MAX_SHOWN: Final = 200
 """Maximum length of an answer's text in a reason, in characters."""
 _TOKENS: Final = re.compile(
@@ -41,6 +44,26 @@ def exchange_with_calls(exchanges: Sequence[ProbeExchange]) -> ProbeExchange:
         check_no_hidden_call(exchange)
         check_readable(exchange)
     raise no_call(exchanges[-1])
+
+
+def check_not_in_text(exchange: ProbeExchange) -> None:
+    """Check that no call of an answer is also in its text or in its reasoning.
+
+    Raises:
+        ProbeFailed: one is.
+    """
+    response = exchange.response
+    for where, text in (("text", response.content), ("reasoning", response.reasoning)):
+        copies = parse(text, tools=exchange.request.chat.tools).tool_calls if text else ()
+        if any(
+            (copy.name, copy.arguments) == (call.name, call.arguments)
+            for copy in copies
+            for call in response.tool_calls
+        ):
+            raise ProbeFailed(f"the call is also in the {where}{exchange.place}, in the format {copies[0].format}")
+        # Servers that make a model write only the arguments of a named tool may send them as text too.
+        if text and json_of(text.encode("utf-8", "replace")) in [call.arguments for call in response.tool_calls]:
+            raise ProbeFailed(f"the arguments of the call are also in the {where}{exchange.place}: {text!r:.100}")
 
 
 def no_call(exchange: ProbeExchange) -> RuleNotShown:
@@ -170,6 +193,17 @@ def shown(response: ParsedResponse) -> str:
 def shown_call(call: ToolCall) -> str:
     """Return a call as a quotation of bounded length."""
     return shorten(f"{call.name} {call.arguments}", _MAX_SHOWN)
+
+
+def check_whole_characters(exchange: ProbeExchange) -> None:
+    """Check that no piece of a stream ends in the middle of a character.
+
+    Raises:
+        ProbeFailed: one does; many clients cannot write such a piece anywhere.
+    """
+    for frame in exchange.frames if exchange.request.chat.stream else ():
+        if half := _HALF_CHARACTER.search(json.dumps(frame.value, ensure_ascii=False)):
+            raise ProbeFailed(f"a piece of the stream contains {half[0]!r}, which is half of a character")
 
 
 def check_expressed(exchanges: Iterable[ProbeExchange], *fields: str) -> None:

@@ -41,6 +41,9 @@ NOTE: Final = closed_tool(
 )
 REFRESH: Final = closed_tool("refresh", "Read the mailbox again. It has no parameters.", {})
 TOOLS: Final = (WEATHER, TIME)
+_ACTIONS: Final = tuple(
+    closed_tool(f"action_{number}", f"Do action {number}.", {"value": {"type": "string"}}) for number in range(1, 21)
+)
 PARIS: Final = {"city": "Paris", "days": 3}
 ROME: Final = {"city": "Rome", "days": 5}
 CODE: Final = "7419"
@@ -91,12 +94,15 @@ COUNT: Final = ProbeRequest(
 COUNT_STREAM: Final = streamed(COUNT)
 MAX_CUT: Final = 16
 """Maximum length of an answer that is to be cut, in tokens."""
+# Servers look for calls in the text if tools are offered, and some collect it for that.
+COUNT_BESIDE_TOOLS: Final = ProbeRequest("count-tools-stream", replace(COUNT_STREAM.chat, tools=TOOLS))
 CUT: Final = ProbeRequest("cut", chat("Write the numbers from 1 to 200 in words.", max_tokens=MAX_CUT))
 CUT_STREAM: Final = streamed(CUT)
 STOP_WORD: Final = "cherry"
 STOP: Final = ProbeRequest(
     "stop", chat(f"Repeat exactly: apple banana {STOP_WORD} date", stop=(STOP_WORD,), max_tokens=200)
 )
+STOP_STREAM: Final = streamed(STOP)
 
 # -- calls -----------------------------------------------------------------------------------------------------------
 
@@ -208,6 +214,9 @@ COUNTED: Final = _counted("base")
 COUNTED_SYSTEM: Final = _counted("system", before=(Message("system", _PHRASE * 6),))
 COUNTED_HISTORY: Final = _counted("history", before=(Message("user", _PHRASE * 6), Message("assistant", "Yes.")))
 COUNTED_TOOLS: Final = _counted("tools", _ONE_WORD, NOTE, *TOOLS)
+COUNTED_TOOLS_AND_SYSTEM: Final = _counted(
+    "tools-system", _ONE_WORD, NOTE, *TOOLS, before=(Message("system", _PHRASE * 6),)
+)
 COUNTED_DESCRIPTIONS: Final = _counted(
     "descriptions",
     _ONE_WORD,
@@ -216,14 +225,29 @@ COUNTED_DESCRIPTIONS: Final = _counted(
 )
 
 
-def _counted_title(id: str, **keywords: Any) -> ProbeRequest:
-    """Return the request of `COUNTED_TOOLS` with more keywords in the schema of the title."""
+def _counted_title(id: str, schema: Mapping[str, Any] = {}, **keywords: Any) -> ProbeRequest:
+    """Return the request of `COUNTED_TOOLS` with more keywords in the schema of the title, and in the whole one."""
     properties = {"title": {"type": "string", **keywords}, "text": {"type": "string"}}
-    return _counted(id, _ONE_WORD, closed_tool(NOTE.name, NOTE.description, properties), *TOOLS)
+    return _counted(id, _ONE_WORD, closed_tool(NOTE.name, NOTE.description, properties, schema=schema), *TOOLS)
+
+
+def _in_two_parts(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a body of Chat Completions whose last message has a list of two texts as its content."""
+    *messages, last = body["messages"]
+    texts = [{"type": "text", "text": text} for text in (last["content"], _PHRASE * 6)]
+    return {**body, "messages": [*messages, {**last, "content": texts}]}
 
 
 COUNTED_PROPERTIES: Final = _counted_title("properties", description=_PHRASE * 6)
 COUNTED_VALUES: Final = _counted_title("values", enum=[f"{word} {_PHRASE}" for word in _WORDS])
+_DESCRIBED: Final = {"type": "string", "description": _PHRASE * 6}
+COUNTED_MEMBER: Final = _counted_title("member", type="object", properties={"main": _DESCRIBED})
+COUNTED_DEFINITION: Final = _counted_title(
+    "definition", {"$defs": {"heading": _DESCRIBED}}, anyOf=[{"$ref": "#/$defs/heading"}, {"type": "null"}]
+)
+COUNTED_MANY: Final = _counted("many", _ONE_WORD, *_ACTIONS, NOTE)
+COUNTED_LAST: Final = _counted("last", _ONE_WORD, *_ACTIONS, replace(NOTE, description=_PHRASE * 6))
+COUNTED_PARTS: Final = ProbeRequest("counted-parts", COUNTED.chat, change=_in_two_parts, may_fail=True)
 COUNTED_RESULT: Final = _counted("result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, "Rain.")))
 COUNTED_LONG_RESULT: Final = _counted(
     "long-result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, _PHRASE * 6))
@@ -233,6 +257,14 @@ COUNTED_ERROR: Final = _counted(
 )
 COUNTED_ARGUMENTS: Final = _counted(
     "arguments", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", {"city": _PHRASE * 6, "days": 3}, "Rain."))
+)
+COUNTED_SECOND_CALL: Final = _counted(
+    "second-call",
+    _ONE_WORD,
+    *TOOLS,
+    before=history(
+        _answered("call_a1", PARIS, "Rain."), _answered("call_b2", {"city": _PHRASE * 6, "days": 5}, "Sun.")
+    ),
 )
 COUNTED_WORDS: Final = _counted(
     "words", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, "Rain."), words=_PHRASE * 6)
@@ -295,6 +327,25 @@ UNION: Final = _schema_request(
     ),
     {"customer": {"number": 42}, "note": None},
 )
+VALUE_ARGUMENTS: Final[Mapping[str, str | int]] = {
+    "postcode": "04109",
+    "version": "1.10",
+    "answer": "true",
+    "remark": "",
+    "line": "    return 1",
+    "account": 9007199254740993,
+}
+"""Values that servers change: texts that look like others, white space, and a number between two doubles."""
+VALUES: Final = _schema_request(
+    "values",
+    closed_tool(
+        "save_record",
+        "Save a record.",
+        {name: {"type": "string" if isinstance(value, str) else "integer"} for name, value in VALUE_ARGUMENTS.items()},
+    ),
+    VALUE_ARGUMENTS,
+)
+VALUES_STREAM: Final = streamed(VALUES)
 OPTIONAL: Final = _schema_request(
     "optional",
     closed_tool("list_files", "List files.", {"folder": _STRING, "limit": {"type": "integer"}}, optional=("limit",)),
@@ -322,5 +373,5 @@ MANY: Final = _schema_request(
     "many-tools",
     WEATHER,
     PARIS,
-    *(closed_tool(f"action_{number}", f"Do action {number}.", {"value": _STRING}) for number in range(1, 21)),
+    *_ACTIONS,
 )

@@ -77,6 +77,15 @@ def _reaches_the_model(part: str, least: int = ask.ADDED) -> Callable[[Sequence[
     return judge
 
 
+def _parts_reach_the_model(exchanges: Sequence[ProbeExchange]) -> None:
+    longer = exchanges[1]
+    if 400 <= longer.status < 500:
+        raise RuleNotShown(f"the server takes no lists of texts: {longer.error}")
+    if longer.error:
+        raise ProbeFailed(f"a message of two texts is an error of the server: {longer.error}")
+    _reaches_the_model("one of two texts in a message")(exchanges)
+
+
 def _prompt_of(exchanges: Sequence[ProbeExchange]) -> str:
     (exchange,) = exchanges
     body = exchange.json
@@ -124,15 +133,37 @@ _TEMPLATE: Final = (
 
 PROMPT_PROBES: Final = (
     _counted("system-message", "the system message", ask.COUNTED, ask.COUNTED_SYSTEM, _MESSAGES),
+    _counted(
+        "system-beside-tools",
+        "the system message beside tools",
+        ask.COUNTED_TOOLS,
+        ask.COUNTED_TOOLS_AND_SYSTEM,
+        _MESSAGES,
+    ),
     _counted("earlier-messages", "an earlier message", ask.COUNTED, ask.COUNTED_HISTORY, _MESSAGES),
     _counted("tools", "the definition of a tool", ask.COUNTED, ask.COUNTED_TOOLS, _TOOLS),
     _counted("description", "the description of a tool", ask.COUNTED_TOOLS, ask.COUNTED_DESCRIPTIONS, _TOOLS),
     _counted("parameter", "the description of a parameter", ask.COUNTED_TOOLS, ask.COUNTED_PROPERTIES, _TOOLS),
+    _counted(
+        "nested-parameter", "the description of a nested parameter", ask.COUNTED_TOOLS, ask.COUNTED_MEMBER, _TOOLS
+    ),
+    _counted("definitions", "a definition that a schema refers to", ask.COUNTED_TOOLS, ask.COUNTED_DEFINITION, _TOOLS),
+    _counted("last-tool", "the last of 21 tools", ask.COUNTED_MANY, ask.COUNTED_LAST, _TOOLS),
     _counted("allowed-values", "the list of allowed values", ask.COUNTED_TOOLS, ask.COUNTED_VALUES, _TOOLS),
     _counted("result", "the result of a call", ask.COUNTED_RESULT, ask.COUNTED_LONG_RESULT, _RESULTS),
     _counted("error", "the error of a call", ask.COUNTED_RESULT, ask.COUNTED_ERROR, _RESULTS),
     _counted("call", "an earlier call with its arguments", ask.COUNTED_RESULT, ask.COUNTED_ARGUMENTS, _RESULTS),
+    _counted("second-call", "the second of two earlier calls", ask.COUNTED_RESULT, ask.COUNTED_SECOND_CALL, _RESULTS),
     _counted("words-beside-call", "the text beside an earlier call", ask.COUNTED_RESULT, ask.COUNTED_WORDS, _RESULTS),
+    Probe(
+        "text-parts",
+        "prompt",
+        "Both texts of a message reach the model, or are refused with a reason.",
+        _MESSAGES,
+        (ask.COUNTED, ask.COUNTED_PARTS),
+        _parts_reach_the_model,
+        frozenset(("openai_chat", "mistral")),
+    ),
     Probe(
         "template-messages", "prompt", "The prompt contains every message.", _TEMPLATE, (PROMPT,), _contains(*_MARKS)
     ),

@@ -194,7 +194,8 @@ def _content_beside_calls(exchanges: Sequence[ProbeExchange]) -> None:
 
 def _chunks_belong_together(exchanges: Sequence[ProbeExchange]) -> None:
     for exchange in exchanges:
-        chunks = _objects(exchange)
+        # Azure sends the results of its filters in chunks without a choice, an id and a kind.
+        chunks = [chunk for chunk in _objects(exchange) if chunk.get("choices") != []]
         for chunk in chunks:
             if chunk.get("object") != "chat.completion.chunk":
                 raise ProbeFailed(f"the object of a chunk is {chunk.get('object')!r}, not 'chat.completion.chunk'")
@@ -211,11 +212,11 @@ def _finishes_once(exchanges: Sequence[ProbeExchange]) -> None:
         if len(final) != 1:
             raise ProbeFailed(f"the stream has {len(final)} finish reasons, not one")
         at = reasons.index(final[0])
-        if any(
-            value_at(chunk, "choices.0.delta.content") not in (None, MISSING, "")
-            for chunk in _objects(exchange)[at + 1 :]
-        ):
-            raise ProbeFailed("text follows the finish reason of the stream")
+        for chunk in _objects(exchange)[at + 1 :]:
+            if value_at(chunk, "choices.0.delta.content") not in (None, MISSING, ""):
+                raise ProbeFailed("text follows the finish reason of the stream")
+            if value_at(chunk, "choices.0.delta.tool_calls") not in (None, MISSING, []):
+                raise ProbeFailed("a part of a call follows the finish reason of the stream")
 
 
 def _begins_with_role(exchanges: Sequence[ProbeExchange]) -> None:
@@ -375,6 +376,14 @@ WIRE_PROBES: Final = (
         _arrives_over_time,
     ),
     Probe(
+        "stream-beside-tools",
+        "streams",
+        "A stream arrives while the model writes, also if tools are offered.",
+        _STREAM,
+        (ask.COUNT_BESIDE_TOOLS,),
+        _arrives_over_time,
+    ),
+    Probe(
         "call-members",
         "bytes",
         "A call has the type function and its arguments as text.",
@@ -404,7 +413,9 @@ WIRE_PROBES: Final = (
     _chat(
         "chunk-members", "The chunks of a stream have one id and a list of choices.", _STREAMS, _chunks_belong_together
     ),
-    _chat("one-finish", "A stream has one finish reason, and no text after it.", _STREAMS, _finishes_once),
+    _chat(
+        "one-finish", "A stream has one finish reason, and nothing of the answer after it.", _STREAMS, _finishes_once
+    ),
     _chat("role-first", "A stream begins with the role.", _STREAMS, _begins_with_role),
     _chat(
         "call-indexes",

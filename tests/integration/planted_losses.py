@@ -1,0 +1,161 @@
+"""Broken servers whose faults concern one part of a request or one value of an answer, and the probes that find them.
+
+A stranger to the probes wrote them, after reports about real servers.
+"""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from tests.integration.planted_faults import (
+    arguments_changed,
+    calls_changed,
+    fault,
+    in_stream,
+    tools_changed,
+    without_members,
+)
+from tests.integration.probed_server import Answer, Asked, Body
+
+from toolwire import Message, ParsedResponse, ToolCall, ToolDefinition
+from toolwire.providers.request import ChatRequest
+
+Chunks = list[Any]
+
+
+def _without_system_beside_tools(request: ChatRequest) -> ChatRequest:
+    if not request.tools:
+        return request
+    return replace(request, messages=tuple(message for message in request.messages if message.role != "system"))
+
+
+def _one_call_for_each_message(request: ChatRequest) -> ChatRequest:
+    def first_call_only(message: Message) -> Message:
+        calls = [part for part in message.parts if isinstance(part, ToolCall)]
+        return replace(message, parts=tuple(part for part in message.parts if part not in calls[1:]))
+
+    return replace(request, messages=tuple(map(first_call_only, request.messages)))
+
+
+def _first_texts(body: Body) -> Body:
+    """Return a body in which a list of texts is its first text."""
+
+    def message(message: Body) -> Body:
+        content = message.get("content")
+        return {**message, "content": content[0]["text"]} if isinstance(content, list) and content else message
+
+    return {**body, "messages": [message(item) for item in body["messages"]]} if "messages" in body else body
+
+
+def _without_nested_descriptions(tool: ToolDefinition) -> ToolDefinition:
+    properties = {
+        name: {**schema, "properties": without_members(schema["properties"], "description")}
+        if "properties" in schema
+        else schema
+        for name, schema in tool.parameters.get("properties", {}).items()
+    }
+    return replace(tool, parameters={**tool.parameters, "properties": properties})
+
+
+def _evaluated(item: Any) -> Any:
+    """Return the value in a text, as a parser of calls does that does not look at the schema."""
+    try:
+        return json.loads(item) if isinstance(item, str) else item
+    except ValueError:
+        return item
+
+
+def _without_empty_texts(call: ToolCall) -> ToolCall:
+    return replace(call, arguments={name: item for name, item in call.arguments.items() if item != ""})
+
+
+def _with_arguments_as_text(answer: ParsedResponse, request: ChatRequest) -> ParsedResponse:
+    if not request.tool_choice.names or not answer.tool_calls:
+        return answer
+    return replace(answer, content=json.dumps(dict(answer.tool_calls[0].arguments)))
+
+
+def _with_a_piece_twice(answer: ParsedResponse, _: ChatRequest) -> ParsedResponse:
+    return replace(answer, content=answer.content[:40] + answer.content[34:])
+
+
+def _in_half_characters(chunks: Chunks) -> Chunks:
+    """Send each character outside the basic plane in two deltas, as it is written in UTF-16."""
+    sent: Chunks = []
+    for chunk in chunks:
+        delta = chunk["choices"][0]["delta"] if isinstance(chunk, dict) and chunk["choices"] else {}
+        text = delta.get("content") or ""
+        units = text.encode("utf-16-le")
+        if len(units) == 2 * len(text):
+            sent.append(chunk)
+            continue
+        for at in range(0, len(units), 2):
+            piece = json.loads(json.dumps(chunk))
+            piece["choices"][0]["delta"]["content"] = units[at : at + 2].decode("utf-16-le", "surrogatepass")
+            sent.append(piece)
+    return sent
+
+
+def _finished_early(chunks: Chunks) -> Chunks:
+    """Send the finish reason before the last delta of a call."""
+    at = next((at for at, chunk in enumerate(chunks) if '"finish_reason": "tool_calls"' in json.dumps(chunk)), 0)
+    return [*chunks[: at - 1], chunks[at], chunks[at - 1], *chunks[at + 1 :]] if at else chunks
+
+
+def _without_limit_beside_tools(request: ChatRequest) -> ChatRequest:
+    return replace(request, max_tokens=None) if request.tools else request
+
+
+def _collected_beside_tools(answer: Answer, asked: Asked) -> Answer:
+    if not answer.pause or b'"tools"' not in asked.body:
+        return answer
+    return replace(answer, pause=0.0, delay=answer.pause * len(answer.body) / 97)
+
+
+LOSSES = {
+    "system messages beside tools do not reach the model": fault(
+        "system-beside-tools", request=_without_system_beside_tools
+    ),
+    "only eight tools reach the model": fault(
+        "last-tool", request=lambda request: replace(request, tools=request.tools[:8])
+    ),
+    "definitions of schemas do not reach the model": fault(
+        "definitions",
+        request=tools_changed(lambda tool: replace(tool, parameters=without_members(tool.parameters, "$defs"))),
+    ),
+    "descriptions of nested parameters do not reach the model": fault(
+        "nested-parameter", request=tools_changed(_without_nested_descriptions)
+    ),
+    "the second of two earlier calls does not reach the model": fault(
+        "second-call", request=_one_call_for_each_message
+    ),
+    "the second text of a message does not reach the model": fault("text-parts", body=_first_texts),
+    "texts that look like numbers arrive as numbers": fault("text-values", response=arguments_changed(_evaluated)),
+    "texts arrive without white space": fault(
+        "white-space", response=arguments_changed(lambda item: item.strip() if isinstance(item, str) else item)
+    ),
+    "empty texts do not arrive": fault("empty-text", response=calls_changed(_without_empty_texts)),
+    "whole numbers arrive as doubles": fault(
+        "large-number",
+        response=arguments_changed(lambda item: int(float(item)) if type(item) is int else item),
+    ),
+    "booleans arrive as words of Python": fault(
+        "nested-schema",
+        "streamed-nested-schema",
+        response=arguments_changed(lambda item: str(item) if isinstance(item, bool) else item),
+    ),
+    "a stream repeats a piece": fault("long-stream", response=in_stream(_with_a_piece_twice)),
+    "a stream has halves of characters": fault("text-characters", chunks=_in_half_characters),
+    "a stream finishes before the end of a call": fault("one-finish", chunks=_finished_early),
+    "a stream arrives at once if tools are offered": fault("stream-beside-tools", reply=_collected_beside_tools),
+    "stop words are ignored in streams": fault(
+        "stop-word", request=lambda request: replace(request, stop=()) if request.stream else request
+    ),
+    "the maximum length is ignored if tools are offered": fault(
+        "cut-call", "cut-streamed-call", request=_without_limit_beside_tools
+    ),
+    "the arguments of a named call are also in the text": fault(
+        "named-choice", "streamed-named-choice", response=_with_arguments_as_text
+    ),
+}
+"""Planted faults of a server of Chat Completions."""
