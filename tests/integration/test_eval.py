@@ -270,6 +270,16 @@ def answering(request: Asked) -> Answer:
     return Answer(b"".join(api.encode_stream(toolwire.replay(response), model="m")), content_type="text/event-stream")
 
 
+def test_a_prompt_style_makes_no_columns_of_native_calls(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(answering) as url:
+        server = ("mine.jsonl", "--model", "m", "--base-url", url, "--reading", "strict", "--prompt", "brief")
+        report, _ = evaluate(capsys, *server, "-f", "native", "-f", "hermes", "--prompt", DEFAULT_STYLE)
+        _, error = evaluate(capsys, *server, status=2)
+    names = [figures["name"] for figures in report["columns"]]
+    assert names == [f"m at {url} · {way}" for way in ("native", "hermes · prompt brief · strict", "hermes · strict")]
+    assert error == "toolwire: --prompt is for models of text: name a --format, because native calls need no prompt\n"
+
+
 def test_a_server_with_fields_for_calls(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     closed: list[Models] = []
     close = Models.__aexit__

@@ -190,22 +190,19 @@ def _choices(options: EvalOptions) -> list[ModelChoice]:
     if options.api:
         get_api(options.api)
     constraints = ["" if name == "none" else name for name in options.constrain or ("none",)]
+    choices = [
+        ModelChoice(model, format, cast(Any, constrain), "", options.api, options.base_url, options.key_env)
+        for model, format, constrain in product(
+            dict.fromkeys(options.model), dict.fromkeys(formats), dict.fromkeys(constraints)
+        )
+    ]
+    styles = dict.fromkeys("" if name == DEFAULT_STYLE else name for name in options.prompt or ("",))
+    # Where calls have fields of an API, the prompt is that of the server.
+    with_prompt = [choice for choice in choices if choice.format or choice.is_local]
+    if options.prompt and not with_prompt:
+        raise CliError("--prompt is for models of text: name a --format, because native calls need no prompt")
     return [
-        ModelChoice(
-            model,
-            format,
-            cast(Any, constrain),
-            prompt,
-            api=options.api,
-            url=options.base_url,
-            key_env=options.key_env,
-        )
-        for model, format, constrain, prompt in product(
-            dict.fromkeys(options.model),
-            dict.fromkeys(formats),
-            dict.fromkeys(constraints),
-            dict.fromkeys("" if name == DEFAULT_STYLE else name for name in options.prompt or ("",)),
-        )
+        replace(choice, prompt=style) for choice in choices for style in (styles if choice in with_prompt else ("",))
     ]
 
 
