@@ -331,6 +331,10 @@ class TextBackend:
             if isinstance(event, Finish) and end.reason is not FinishReason.STOP:
                 event = end
             yield event
+            if request.parallel is False and isinstance(event, CallEnd) and event.complete:
+                # Calls without markers are known at the end only, so nothing could stop the model behind the first.
+                yield Finish(FinishReason.TOOL_CALLS)
+                break
 
 
 def keyword_names(source: Source) -> Collection[str]:

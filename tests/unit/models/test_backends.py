@@ -90,6 +90,18 @@ def test_a_request_for_one_call_stops_the_model_behind_it(size: int) -> None:
         assert len(seen) < len(pieces) or parallel is None or size > 1
 
 
+@pytest.mark.parametrize("separator", ["\n", ", "])
+@pytest.mark.parametrize("reason", [FinishReason.STOP, FinishReason.LENGTH])
+def test_a_request_for_one_call_gets_one_without_markers_too(separator: str, reason: FinishReason) -> None:
+    text = separator.join(("add(a=1, b=2)", "add(a=3, b=4)"))
+    text = f"[{text}]" if separator == ", " else text
+    response = answer(backend(*text, reason=reason), parallel=False)
+    assert [call.arguments for call in response.tool_calls] == [{"a": 1, "b": 2}]
+    assert (response.finish_reason, response.content) == (FinishReason.TOOL_CALLS, "")
+    if reason is FinishReason.STOP:
+        assert len(answer(backend(*text)).tool_calls) == 2
+
+
 def test_a_cut_answer_says_so() -> None:
     response = answer(backend(CALL[:40], reason=FinishReason.LENGTH))
     assert response.finish_reason is FinishReason.LENGTH
