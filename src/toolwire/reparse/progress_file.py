@@ -63,8 +63,10 @@ class ProgressFile:
         (stored,) = self._connection.execute("SELECT value FROM settings WHERE name = ?", (_SETTINGS,)).fetchone()
         if stored != text:
             self._connection.close()
+            earlier = json.loads(stored)
+            changed = sorted(name for name in {**earlier, **options} if earlier.get(name) != options.get(name))
             raise ConfigurationError(
-                f"{path} has results of other options ({stored}): name another --out, or delete the file"
+                f"{path} has results of other options ({', '.join(changed)}): name another --out, or delete the file"
             )
 
     def close(self) -> None:

@@ -136,5 +136,5 @@ def test_progress_belongs_to_options_and_files(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="is not the file that was read before"):
         progress.progress(path)
     progress.close()
-    with pytest.raises(ConfigurationError, match="has results of other options"):
-        ProgressFile(tmp_path / "p.db", {"format": "pythonic"})
+    with pytest.raises(ConfigurationError, match=r"has results of other options \(format, tools\): name"):
+        ProgressFile(tmp_path / "p.db", {"format": "pythonic", "tools": [{"name": "f"}]})
