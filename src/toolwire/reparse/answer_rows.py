@@ -64,12 +64,14 @@ def answer_row(line: bytes) -> AnswerRow:
         if inner is None:
             break
         response = inner
+    # A batch has the refusal of a request where the other rows have an answer.
+    for row in (value, response):
+        if row.get("error") is not None and not any(key in value for key in _TEXTS):
+            raise ValueError(f"it is an error: {json.dumps(row['error'])[:200]}")
     return _text_row(value, tools)
 
 
 def _text_row(value: Mapping[str, Any], tools: Sequence[Any] | None) -> AnswerRow:
-    if "error" in value and value["error"] is not None and not any(key in value for key in _TEXTS):
-        raise ValueError(f"it is an error: {json.dumps(value['error'])[:200]}")
     source = value
     messages = value.get("messages")
     if isinstance(messages, list) and messages and isinstance(messages[-1], dict):
@@ -78,7 +80,7 @@ def _text_row(value: Mapping[str, Any], tools: Sequence[Any] | None) -> AnswerRo
     text = next((source[key] for key in _TEXTS if isinstance(source.get(key), str)), None)
     if text is None:
         raise ValueError(f"it has neither a text ({', '.join(_TEXTS)}) nor the response of a known API")
-    calls = next((source[key] for key in _CALLS if isinstance(source.get(key), list)), None)
+    calls = next((listed for key in _CALLS if (listed := _listed(source.get(key))) is not None), None)
     model, format = value.get("model"), value.get("format")
     return AnswerRow(
         model if isinstance(model, str) else "",
@@ -90,7 +92,16 @@ def _text_row(value: Mapping[str, Any], tools: Sequence[Any] | None) -> AnswerRo
 
 
 def _recorded(message: Mapping[str, Any]) -> dict[str, Any]:
-    return {"calls": message["tool_calls"]} if isinstance(message.get("tool_calls"), list) else {}
+    calls = _listed(message.get("tool_calls"))
+    return {} if calls is None else {"calls": calls}
+
+
+def _listed(value: Any) -> list[Any] | None:
+    """Return a list, or the list that a text has as JSON, as in columns of tables; None if it is neither."""
+    if isinstance(value, str):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    return value if isinstance(value, list) else None
 
 
 def _tools(value: Mapping[str, Any]) -> Sequence[Any] | None:
@@ -98,8 +109,7 @@ def _tools(value: Mapping[str, Any]) -> Sequence[Any] | None:
     request = value.get("request")
     request = request.get("body", request) if isinstance(request, dict) else {}
     for place in (value, request):
-        if isinstance(place, dict) and isinstance(place.get("tools"), list):
-            tools: list[Any] = place["tools"]
+        if isinstance(place, dict) and (tools := _listed(place.get("tools"))) is not None:
             return tools
     return None
 

@@ -41,6 +41,17 @@ def test_responses(value: dict[str, Any]) -> None:
     assert row.tools == (TOOLS if "request" in value else None)
 
 
+def test_lists_may_be_json_in_a_text() -> None:
+    calls, tools = json.dumps(LOGGED), json.dumps(TOOLS)
+    row = row_of({"text": "x", "calls": calls, "tools": tools})
+    assert (row.calls, row.tools) == ([("f", {"a": 1}), ("g", {"b": 2})], TOOLS)
+    answer = {"role": "assistant", "content": "x", "tool_calls": json.dumps(LOGGED[:1])}
+    assert row_of({"messages": [answer]}).calls == [("f", {"a": 1})]
+    for text in ("null", "no JSON", "[" * 100_000):
+        row = row_of({"text": "x", "calls": text, "tools": text})
+        assert (row.calls, row.tools) == (None, None)
+
+
 def test_a_conversation_ends_with_the_answer() -> None:
     messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": None, "tool_calls": LOGGED[:1]}]
     row = row_of({"messages": messages, "tools": TOOLS})
@@ -63,6 +74,10 @@ def test_arguments_that_a_server_could_not_read_stay_text() -> None:
         (b"{}", "neither a text"),
         (b'{"text": 3}', "neither a text"),
         (b'{"custom_id": "1", "response": null, "error": {"code": "expired"}}', "it is an error"),
+        (
+            b'{"response": {"status_code": 429, "body": {"error": {"message": "slow down"}}}, "error": null}',
+            "slow down",
+        ),
         (b'{"text": "x", "calls": [{"arguments": {}}]}', "has no name"),
     ],
 )
