@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from itertools import combinations
 from statistics import median
@@ -128,6 +128,25 @@ class WrongAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class UnansweredQuestion:
+    """A question without a complete answer: it counts as neither right nor wrong.
+
+    Attributes:
+        model: the name of its columns without their readings.
+        question: the id of the question.
+        outcome: timeout, error or not_asked.
+        detail: what happened.
+        text: the text that had arrived until then.
+    """
+
+    model: str
+    question: str
+    outcome: str
+    detail: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChangedVerdict:
     """A verdict that is another one than in the log: the parser or the scorer has changed since.
 
@@ -156,6 +175,7 @@ class Report:
         columns: the figures of each column.
         comparisons: the columns that differ in one respect, compared on the same questions.
         wrong: the wrong answers in the readings of agents.
+        unanswered: questions without a complete answer.
         changed: verdicts that differ from those in the log; only after rescoring.
         broken: rows of the suite that are not questions.
         settings: settings of the answers.
@@ -167,6 +187,7 @@ class Report:
     columns: Sequence[ColumnFigures]
     comparisons: Sequence[PairedTest]
     wrong: Sequence[WrongAnswer]
+    unanswered: Sequence[UnansweredQuestion] = ()
     changed: Sequence[ChangedVerdict] = ()
     broken: Sequence[BrokenRow] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -237,6 +258,7 @@ def make_report(
         columns=[_figures(column, entries) for column, entries in columns.items()],
         comparisons=adjusted([paired_test(first.name, second.name, rights) for first, second in pairs]),
         wrong=[wrong for column, entries in columns.items() for wrong in _wrong(column, entries)],
+        unanswered=_unanswered(columns),
         changed=changed,
         broken=tuple(broken),
         settings=settings or {},
@@ -310,12 +332,30 @@ def _wrong(column: Column, entries: _Entries) -> list[WrongAnswer]:
     ]
 
 
+def _unanswered(columns: Mapping[Column, _Entries]) -> list[UnansweredQuestion]:
+    """Return the questions without a complete answer, once for all readings of a column."""
+    questions = [
+        UnansweredQuestion(
+            replace(column, reading=NATIVE).name, question.id, answer.outcome, answer.detail, answer.text
+        )
+        for column, entries in columns.items()
+        for question, answer in zip(entries.questions, entries.answers, strict=True)
+        if answer.outcome != "answered"
+    ]
+    return list(dict.fromkeys(questions))
+
+
 def _machine() -> dict[str, str]:
     return {
         "toolwire": version("toolwire"),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
     }
+
+
+def number_of(count: int, noun: str) -> str:
+    """Return a number with its noun, such as "1 column" or "2 columns"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def report_json(report: Report) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolwire.evaluation.intervals import Share
-from toolwire.evaluation.report import Report
+from toolwire.evaluation.report import Report, number_of
 from toolwire.text.escape import escape_invisible
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|&~])")
@@ -20,7 +20,8 @@ def report_markdown(report: Report) -> str:
 def _lines(report: Report) -> Iterator[str]:
     yield f"# Evaluation of {_text(report.suite)}"
     yield ""
-    yield f"{len(report.questions)} questions. {_text(', '.join(f'{k} {v}' for k, v in report.machine.items()))}"
+    machine = _text(", ".join(f"{name} {value}" for name, value in report.machine.items()))
+    yield f"{number_of(len(report.questions), 'question')}. {machine}"
     yield ""
     titles = (
         "column",

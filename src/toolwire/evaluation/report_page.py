@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from toolwire._surface import needs_extra
 from toolwire.evaluation.intervals import Share
-from toolwire.evaluation.report import SHOWN_READINGS, ColumnFigures, Report, WrongAnswer
+from toolwire.evaluation.report import SHOWN_READINGS, ColumnFigures, Report, WrongAnswer, number_of
 from toolwire.text.escape import escape_invisible, replace_surrogates
 from toolwire.text.truncate import truncate
 
@@ -41,6 +41,7 @@ def report_html(report: Report) -> str:
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.globals["number_of"] = number_of
     environment.filters |= {"percent": percent, "interval": interval, "visible": visible, "compact": compact_json}
     template = environment.get_template("report_page.html.jinja")
     shown: dict[str, list[WrongAnswer]] = {}
@@ -53,6 +54,7 @@ def report_html(report: Report) -> str:
         maps=heat_maps(report.columns),
         wrong={column: answers[:MAX_SHOWN] for column, answers in shown.items()},
         counts={column: len(answers) for column, answers in shown.items()},
+        MAX_SHOWN=MAX_SHOWN,
     )
 
 

@@ -13,6 +13,7 @@ from toolwire.evaluation.call_scoring import AcceptableCall, ExpectedCalls
 from toolwire.evaluation.inspect_tasks import AskedQuestion
 from toolwire.evaluation.intervals import adjusted, paired_test, share_of
 from toolwire.evaluation.model_answer import ModelAnswer
+from toolwire.evaluation.readings import READINGS
 from toolwire.evaluation.report import Column, make_report, report_json
 from toolwire.evaluation.report_markdown import report_markdown
 from toolwire.evaluation.report_page import heat_maps, interval, percent, report_html
@@ -52,6 +53,30 @@ def test_columns_are_compared_on_common_questions() -> None:
     first, second = adjusted([test, paired_test("a", "a", rights)])
     assert first.adjusted_p == pytest.approx(2 * test.p) and second.p == 1.0
     assert adjusted([]) == []
+
+
+def test_questions_without_an_answer_are_shown_once_with_what_had_arrived() -> None:
+    late = asked("2", "<tool_call><b>", outcome="timeout", detail="no complete answer within 3 seconds")
+    refused = asked("3", "", outcome="error", detail="HTTP 500", choice=ModelChoice("n", "hermes", "auto"))
+    report = make_report([asked("1"), late, refused, asked("4", outcome="not_asked")])
+    assert [(entry.model, entry.question, entry.outcome) for entry in report.unanswered] == [
+        ("m · hermes", "2", "timeout"),
+        ("m · hermes", "4", "not_asked"),
+        ("n · hermes · constrain auto", "3", "error"),
+    ]
+    assert report_json(report)["unanswered"][0]["text"] == "<tool_call><b>"
+    page = report_html(report)
+    assert page.count("&lt;tool_call&gt;&lt;b&gt;") == 1
+    assert "not in time: no complete answer within 3 seconds" in page and "failed: HTTP 500" in page
+    assert "Questions without" not in report_html(make_report([asked("1")]))
+
+
+def test_a_report_on_one_question_counts_it_as_one() -> None:
+    report = make_report([asked("1")], ["strict"])
+    page = " ".join(report_html(report).split())
+    assert "1 question, 1 column." in page and "so there is nothing to compare" in page
+    assert "1 question." in report_markdown(report)
+    assert "accounts for 1 comparison (" in " ".join(report_html(make_report([asked("1")], READINGS[:2])).split())
 
 
 def test_figures_of_a_column() -> None:
