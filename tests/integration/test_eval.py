@@ -325,6 +325,20 @@ def test_suites_in_one_directory_are_not_mixed(
     assert (report["settings"]["seed"], report["settings"]["rescored"]) == (7, "evaluation")
 
 
+def test_a_format_of_a_file_is_named_anew_for_a_report(
+    counted: CountedModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluate(capsys, *LOCAL)
+    (log,) = Path("evaluation/logs").glob("*.json")
+    log.write_text(log.read_text("utf-8").replace('"hermes"', '"of_a_file"'), "utf-8")
+    _, error = evaluate(capsys, "--rescore", "evaluation", status=2)
+    assert error == "toolwire: there is no wire format 'of_a_file'; if a file describes it, add --format FILE\n"
+    report = Path("evaluation/report.json")
+    report.write_text(report.read_text("utf-8").replace('"hermes"', '"of_a_file"'), "utf-8")
+    assert run(["profile", "--from", "evaluation"]) == 0
+    assert "A file describes of_a_file: name it in format_files" in capsys.readouterr().err
+
+
 def test_a_report_that_is_written_anew_stays_with_its_answers(
     counted: CountedModel, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -18,7 +18,7 @@ from toolwire.cli.agent_options import check_local_model
 from toolwire.cli.console import CliError, console, counted, emit, print_rows, say, styled
 from toolwire.cli.format_option import read_formats
 from toolwire.cli.option_groups import takes_options
-from toolwire.errors import ConfigurationError, StateError
+from toolwire.errors import ConfigurationError, StateError, UnknownFormat
 from toolwire.providers.api_registry import get_api
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.wire.format_registry import AUTO, get_format
@@ -300,8 +300,13 @@ def _rescored(path: Path, readings: Sequence[Reading]) -> Report:
     latest = _latest(read_logs(logs))
     suites = list(dict.fromkeys(entry.suite for entry in latest))
     settings = {**_common_settings(latest), "rescored": str(path)}
-    # The names of the suites: the coach replaces what an earlier report on the same suite said.
-    return _report(_with_unique_ids(latest, suites), readings, suite=", ".join(suites), settings=settings)
+    try:
+        # The names of the suites: the coach replaces what an earlier report on the same suite said.
+        return _report(_with_unique_ids(latest, suites), readings, suite=", ".join(suites), settings=settings)
+    except UnknownFormat as error:
+        raise CliError(
+            f"there is no wire format {error.name!r:.60}; if a file describes it, add --format FILE"
+        ) from error
 
 
 def _latest(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:

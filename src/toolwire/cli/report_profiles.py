@@ -14,6 +14,7 @@ from toolwire.cli.console import CliError, emit, print_rows, say, styled
 from toolwire.config.tables import LOCAL
 from toolwire.evaluation.stored_report import MeasuredFormat, read_report
 from toolwire.providers.api_registry import find_api
+from toolwire.wire.format_registry import formats as formats_known
 
 _NATIVE = "native"
 # TOML knows no surrogate pairs, which JSON writes, and wants the delete character escaped.
@@ -50,6 +51,9 @@ def show_report_profiles(report: Path, name: str, *, json: bool) -> None:
             unsure = f" ({others} may be as good: more questions tell)" if rivals else ""
             say(f"\nTo pin {rows[0].right.tally.format} in a configuration file{unsure}:")
             print(_toml(rows[0], names))
+            format = rows[0].right.tally.format
+            if format != _NATIVE and format not in formats_known():
+                say(f"A file describes {format}: name it in format_files, before the first table.")
 
 
 def _cells(model: str, row: MeasuredFormat) -> Sequence[Text]:
