@@ -23,12 +23,18 @@ from toolwire import DefinitionError, MissingExtra, ParsedResponse, ProviderErro
 adapter = pytest.importorskip(
     "toolwire.integrations.llama_index", reason="needs scripts/test-frameworks", exc_type=MissingExtra
 )
+prompts_module = pytest.importorskip("llama_index.core.prompts", reason="needs scripts/test-frameworks")
 llms = pytest.importorskip("llama_index.core.llms", reason="needs scripts/test-frameworks")
 workflows = pytest.importorskip("llama_index.core.agent.workflow", reason="needs scripts/test-frameworks")
 tools = pytest.importorskip("llama_index.core.tools", reason="needs scripts/test-frameworks")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the framework
 
 WEATHER = tools.FunctionTool.from_defaults(get_weather)
+
+
+class City(BaseModel):
+    city: str
+    population: int
 
 
 def llm(model: Any, format: str = "hermes", **settings: Any) -> Any:
@@ -102,10 +108,6 @@ def test_the_last_response_has_the_confidence_of_uncertain_calls(stream: bool) -
 
 
 def test_structured_output_is_an_object() -> None:
-    class City(BaseModel):
-        city: str
-        population: int
-
     seen = []
 
     def model(messages: Any, temperature: float = 1.0) -> str:
@@ -119,6 +121,22 @@ def test_structured_output_is_an_object() -> None:
     assert seen == [0.5, 0.5]
     with pytest.raises(ValueError, match="temperature"):
         adapter.ToolwireLLM(model=model, format="hermes", temperature=0.5)
+
+
+def test_a_structured_output_must_be_a_call_or_is_json_in_the_text() -> None:
+    prompts = []
+
+    def model(messages: Any) -> str:
+        prompts.append(messages)
+        arguments = '{"city": "Paris", "population": 2100000}'
+        is_call = "You must call one of these tools" in messages[0]["content"]
+        return f'<tool_call>{{"name": "City", "arguments": {arguments}}}</tool_call>' if is_call else arguments
+
+    template = prompts_module.PromptTemplate("The largest city of {country}?")
+    for options in ({}, {"pydantic_program_mode": "llm"}):
+        chosen = adapter.ToolwireLLM(model=model, format="hermes", **options)
+        assert chosen.structured_predict(City, template, country="France") == City(city="Paris", population=2_100_000)
+    assert prompts[0][0]["role"] == "system" and "JSON" in prompts[1][0]["content"]
 
 
 def test_a_message_of_the_model_before_is_sent_back_with_its_calls_once() -> None:

@@ -197,7 +197,8 @@ class ToolwireLLM(FunctionCallingLLM):
         if offered:
             members["tool_choice"] = "required" if tool_required else "auto"
             members["parallel_tool_calls"] = allow_parallel_tool_calls
-        return members | kwargs
+        # LlamaIndex's programs pass a choice of None, and mean `tool_required`.
+        return members | {name: value for name, value in kwargs.items() if value is not None}
 
     def _request(self, messages: Sequence[ChatMessage], members: Mapping[str, Any]) -> ChatRequest:
         return chat_request(map(_chat_message, messages), **{**self.settings, **members})
