@@ -18,7 +18,7 @@ from tests.integration.planted_faults import (
 from tests.integration.probed_server import Answer, Asked, Body
 
 from toolwire import Message, ParsedResponse, ToolCall, ToolDefinition
-from toolwire.providers.request import ChatRequest
+from toolwire.providers.request import ChatRequest, ToolChoice
 
 Chunks = list[Any]
 
@@ -145,6 +145,29 @@ LOSSES = {
         response=arguments_changed(lambda item: str(item) if isinstance(item, bool) else item),
     ),
     "a stream repeats a piece": fault("long-stream", response=in_stream(_with_a_piece_twice)),
+    "a stream beside tools loses its first piece": fault(
+        "long-stream",
+        response=lambda answer, request: (
+            replace(answer, content=answer.content[2:]) if request.tools and request.stream else answer
+        ),
+    ),
+    "a stream beside tools loses what looks like a call": fault(
+        "brackets",
+        response=lambda answer, request: (
+            replace(answer, content=answer.content.partition("<")[0]) if request.tools and request.stream else answer
+        ),
+    ),
+    "a tool is called whenever one is offered": fault(
+        "free-choice",
+        request=lambda request: (
+            replace(request, tool_choice=ToolChoice("required"))
+            if request.tools and request.tool_choice.mode == "auto"
+            else request
+        ),
+    ),
+    "hyphens in names arrive as underscores": fault(
+        "long-name", response=calls_changed(lambda call: replace(call, name=call.name.replace("-", "_")))
+    ),
     "a stream has halves of characters": fault("text-characters", chunks=_in_half_characters),
     "a stream finishes before the end of a call": fault("one-finish", chunks=_finished_early),
     "a stream arrives at once if tools are offered": fault("stream-beside-tools", reply=_collected_beside_tools),

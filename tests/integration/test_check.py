@@ -183,7 +183,7 @@ def test_a_profile_of_a_file_is_checked(tmp_path: Path, capsys: pytest.CaptureFi
 def test_the_only_model_of_a_url_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
     with probed("openai_chat") as url:
         assert run(["check", url, "--key-env", "TEST_KEY", "--only", "plain-answer", "--only", "tool choice"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "7 passed, 0 failed, 0 not shown"
+    assert capsys.readouterr().out.splitlines()[-1] == "8 passed, 0 failed, 0 not shown"
 
 
 def test_a_server_with_several_models_needs_the_name_of_one(capsys: pytest.CaptureFixture[str]) -> None:

@@ -323,7 +323,9 @@ ARGUMENT_PROBES: Final = (
         (ask.OPTIONAL,),
         _omits_optional,
     ),
-    _schema("long-name", "A tool's name may have 64 characters.", ask.LONG_NAME, f"{GUIDE}#defining-functions"),
+    _schema(
+        "long-name", "A tool's name may have 64 characters, and hyphens.", ask.LONG_NAME, f"{GUIDE}#defining-functions"
+    ),
     _schema("many-tools", "A request may offer 21 tools.", ask.MANY, f"{GUIDE}#best-practices-for-defining-functions"),
 )
 """The probes of arguments and of schemas."""

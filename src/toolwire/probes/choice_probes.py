@@ -8,7 +8,7 @@ from typing import Final
 from toolwire.messages import FinishReason
 from toolwire.probes import probe_requests as ask
 from toolwire.probes.judging import GUIDE, check_expressed, check_no_hidden_call, check_not_in_text, no_call, shown
-from toolwire.probes.probe import Probe, ProbeFailed, RuleNotShown
+from toolwire.probes.probe import FaultSuspected, Probe, ProbeFailed, RuleNotShown
 from toolwire.probes.probe_exchange import ProbeExchange
 
 _SOURCE: Final = f"{GUIDE}#tool-choice"
@@ -45,7 +45,25 @@ def _calls_nothing(exchanges: Sequence[ProbeExchange]) -> None:
         raise RuleNotShown(f"the answer is empty{exchange.place}")
 
 
+def _may_answer_in_words(exchanges: Sequence[ProbeExchange]) -> None:
+    # A weak model may call a tool by itself, but hardly for each of these requests.
+    if all(exchange.response.tool_calls for exchange in exchanges):
+        raise FaultSuspected(
+            f"tools are called for requests that need none: {shown(exchanges[0].response)}; the server may force calls"
+        )
+    if not any(exchange.response.content.strip() for exchange in exchanges):
+        raise RuleNotShown("the answers are empty")
+
+
 CHOICE_PROBES: Final = (
+    Probe(
+        "free-choice",
+        "tool choice",
+        "A question is answered in words although tools are offered.",
+        _SOURCE,
+        (ask.COUNTED_TOOLS, ask.COUNT_BESIDE_TOOLS, ask.BRACKETS_BESIDE_TOOLS),
+        _may_answer_in_words,
+    ),
     Probe("required-choice", "tool choice", "A tool is called if one is required.", _SOURCE, (ask.REQUIRED,), _calls),
     Probe(
         "streamed-required-choice",

@@ -87,6 +87,10 @@ PLAIN: Final = ProbeRequest("plain", chat("Reply with this one word: blue"))
 PLAIN_STREAM: Final = streamed(PLAIN)
 ACCENTS: Final = "Zürich, 東京, naïve, 🌧"
 ACCENTS_STREAM: Final = ProbeRequest("accents-stream", chat(f"Repeat exactly: {ACCENTS}", stream=True))
+BRACKETS: Final = "a < b, [c] {d} <e> (f) g"
+"""A text with the characters that calls begin with."""
+BRACKETS_BESIDE_TOOLS: Final = ProbeRequest("brackets", chat(f"Repeat exactly: {BRACKETS}", *TOOLS))
+BRACKETS_STREAM: Final = streamed(BRACKETS_BESIDE_TOOLS)
 LAST_NUMBER: Final = "40"
 COUNT: Final = ProbeRequest(
     "count", chat(f"Write the numbers from 1 to {LAST_NUMBER}, with a space between two numbers.", max_tokens=200)
@@ -366,7 +370,7 @@ LIMITS: Final = _schema_request(
 )
 LONG_NAME: Final = _schema_request(
     "long-name",
-    closed_tool("read_the_temperature_of_the_water_in_the_harbour_of_a_large_city", "Read it.", {"city": _CITY}),
+    closed_tool("read-the-temperature-of-the-water_in_the_harbour_of_a_large_city", "Read it.", {"city": _CITY}),
     {"city": "Paris"},
 )
 MANY: Final = _schema_request(
