@@ -222,7 +222,9 @@ def test_what_rests_on_nothing_is_said(root: Path, capsys: pytest.CaptureFixture
         assert run(["ask", "How long?", "--root", str(root), "--require-tool-call", *model.options]) == 1
         assert "no tool was run, and --require-tool-call asks for one" in capsys.readouterr().err
         assert run(["ask", "How long?", *model.options]) == 0
-        assert "cannot look anything up" in capsys.readouterr().err
+        assert "cannot look anything up\n" in capsys.readouterr().err
+        assert run(["ask", "How long?", "--constrain", "required", *model.options]) == 0
+        assert "cannot look anything up, and --constrain has no effect" in capsys.readouterr().err
 
 
 def test_a_required_call_has_to_succeed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -313,6 +313,9 @@ def test_check_grammar_shows_the_first_character_that_is_not_allowed(tmp_path: P
     assert (row["allowed"], row["characters"], row["refused"]) == (False, 45, '"')
     cut = toolwire_cli(*options, stdin=good[:30])
     assert cut.returncode == 1 and "a message cannot end there" in cut.stdout
+    assert toolwire_cli(*options, stdin=good * 2).returncode == 0
+    several = toolwire_cli(*options, "--no-parallel", stdin=good * 2)
+    assert several.returncode == 1 and "in line 3, column 13" in several.stdout
     assert "Missing option '--tools'" in fails(2, "check-grammar", "-f", "hermes")
     assert "cannot be both" in fails(2, "check-grammar", "--tools", "-", "-f", "hermes", stdin="[]")
 

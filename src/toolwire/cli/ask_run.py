@@ -71,7 +71,8 @@ async def ask_and_show(question: str, options: AgentOptions, *, json: bool) -> R
         agent = opened_agent.agent
         outcome = RunOutcome(tools=bool(len(agent.registry)), required=agent.config.require_tool_call)
         if not outcome.tools:
-            say("toolwire: no --root and no --tools, so the model cannot look anything up", "yellow")
+            without_effect = "" if options.constrain is None else ", and --constrain has no effect"
+            say(f"toolwire: no --root and no --tools, so the model cannot look anything up{without_effect}", "yellow")
         if opened_agent.local and not console(stderr=True).is_terminal:
             say("toolwire: the model reads the prompt; on a small machine this takes up to a minute")
         printer = EventPrinter(trace=options.trace, ends=turn_enders(opened_agent))

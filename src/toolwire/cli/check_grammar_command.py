@@ -40,6 +40,9 @@ def check_grammar(
     tools: Annotated[str, typer.Option(help="A JSON file with the definitions of the tools.")],
     format: Annotated[str, typer.Option("--format", "-f", callback=read_format, help=FORMAT_HELP)],
     tool_choice: Annotated[str, typer.Option(help="auto, required, none or a tool's name.")] = "auto",
+    parallel: Annotated[
+        bool, typer.Option("--parallel/--no-parallel", help="Whether the grammar allows several calls.")
+    ] = True,
     reasoning: Annotated[
         GrammarReasoning, typer.Option(help="Reasoning before everything else; open if the prompt has begun it.")
     ] = "none",
@@ -51,7 +54,12 @@ def check_grammar(
     """Say whether a grammar would have allowed a text, and which character it would not."""
     check_one_stdin(file, tools)
     written = toolwire.grammar(
-        read_tools(tools), format=format, tool_choice=tool_choice, reasoning=reasoning, primed=primed
+        read_tools(tools),
+        format=format,
+        tool_choice=tool_choice,
+        parallel=parallel,
+        reasoning=reasoning,
+        primed=primed,
     )
     text = "".join(read_pieces(file)).removesuffix("\n").removesuffix("\r")
     match = match_text(written, text)

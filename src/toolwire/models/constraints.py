@@ -123,6 +123,23 @@ class ConstrainedAnswer:
             if self.kind.is_refused(error):
                 raise error
 
+    def _concerns(self, message: str) -> bool:
+        """Return whether the message of an error in the middle of an answer names the constraint."""
+        return self.kind.words.search(message) is not None
+
+    def _with_reason(self, event: Event) -> Event:
+        """Return an event in the middle of an answer; an error that names the constraint says what to do."""
+        match event:
+            case ProblemFound(problem) if problem.kind == "provider_error" and self._concerns(problem.message):
+                return ProblemFound(replace(problem, message=self._explained(problem.message)))
+        return event
+
+    def _explained(self, message: str) -> str:
+        return (
+            f"the server ended the answer in the middle, because it cannot go on under {self.kind.name}: {message} "
+            "(ask again; if it happens often, ask without the constraint)"
+        )
+
     async def events(
         self, constrained: AsyncGenerator[Event] | None, free: Callable[[], AsyncGenerator[Event]]
     ) -> AsyncGenerator[Event]:
@@ -140,10 +157,12 @@ class ConstrainedAnswer:
                     async for event in constrained:
                         if not has_begun:
                             self._check_first(event)
+                        yield self._with_reason(event) if has_begun else event
                         has_begun = True
-                        yield event
             except ProviderError as error:
                 # Once text was read, another answer would contradict it.
+                if has_begun and self._concerns(str(error)):
+                    raise ProviderError(self._explained(str(error)), status=error.status) from error
                 if has_begun or not self.kind.is_refused(error):
                     raise
                 reason = f"the server refused {self.kind.name}, so the answer is not constrained: {error}"

@@ -193,9 +193,25 @@ def test_an_answer_that_has_begun_is_not_asked_for_again() -> None:
         yield ContentDelta("Hel")
         raise ProviderError("the grammar failed", status=400)
 
-    with pytest.raises(ProviderError, match="the grammar failed"):
+    with pytest.raises(ProviderError, match=r"cannot go on under the grammar: the grammar failed \(ask again"):
         ask(constrained(breaks_off, Constraint()))
     assert len(requests) == 1
+
+
+@pytest.mark.parametrize(("message", "explained"), [("Grammar stack empty.", True), ("out of memory", False)])
+def test_a_stream_that_breaks_off_under_its_grammar_says_so(message: str, explained: bool) -> None:
+    async def breaks_off(messages: list[Message], *, grammar: str = "") -> AsyncGenerator[Event]:
+        yield ContentDelta("Hel")
+        yield ProblemFound(Problem("provider_error", 0, "", message))
+        yield Finish(FinishReason.ERROR)
+
+    async def run() -> list[str]:
+        request = ChatRequest([Message("user", "Hi")], tools=(TOOL,))
+        events = [event async for event in constrained(breaks_off, Constraint()).stream(request)]
+        return [event.problem.message for event in events if isinstance(event, ProblemFound)]
+
+    (shown,) = asyncio.run(run())
+    assert message in shown and ("ask without the constraint" in shown) is explained
 
 
 def test_other_errors_are_raised_as_they_are() -> None:
