@@ -1,6 +1,7 @@
 """`toolwire check` against servers of each API on loopback: healthy ones, and ones with a planted fault."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -137,6 +138,39 @@ def test_planted_faults_are_found_in_other_apis(api: str, capsys: pytest.Capture
             _, results, _ = check(capsys, *of(api, url, "--only", probe))
         found[fault] = results[probe]["status"]
     assert found == dict.fromkeys(expected, "failed")
+
+
+def _with_text_for_input(body: Any) -> Any:
+    for block in body["content"]:
+        if block["type"] == "tool_use":
+            block["input"] = json.dumps(block["input"])
+    return body
+
+
+def _with_one_index(chunks: list[Any]) -> list[Any]:
+    return [{**chunk, "index": 0} if "index" in chunk else chunk for chunk in chunks]
+
+
+def _ended_as_words(data: bytes, _: bool) -> bytes:
+    return re.sub(rb'("stop_reason": ?)"tool_use"', rb'\1"end_turn"', data)
+
+
+@pytest.mark.parametrize(
+    ("probes", "fault"),
+    [
+        (("call-reason", "streamed-call-reason"), Fault(data=_ended_as_words)),
+        (("input-object",), Fault(whole=_with_text_for_input)),
+        (("blocks",), Fault(chunks=_with_one_index)),
+    ],
+    ids=["reason", "input", "index"],
+)
+def test_faults_of_messages_are_found(
+    probes: tuple[str, ...], fault: Fault, capsys: pytest.CaptureFixture[str]
+) -> None:
+    only = [argument for probe in probes for argument in ("--only", probe)]
+    with probed("anthropic_messages", fault) as url:
+        _, results, _ = check(capsys, *of("anthropic_messages", url, *only))
+    assert {name: result["status"] for name, result in results.items()} == dict.fromkeys(probes, "failed"), results
 
 
 def test_a_weak_model_is_not_a_fault(capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,6 +34,12 @@ _WHOLE_CALLS: Final = frozenset(("gemini", "mistral", "ollama"))
 """Kinds of APIs that stream each call in one piece."""
 _TOO_MANY: Final = 1.6
 """The ratio of two calls to their tokens, against the ratio of one call, from which one of the two is a copy."""
+_REASONS: Final = (
+    ("choices.0.finish_reason", "stop", "tool_calls"),
+    ("stop_reason", "end_turn", "tool_use"),
+    ("delta.stop_reason", "end_turn", "tool_use"),
+)
+"""The places of finish reasons, the one of an answer in words, and the one of an answer with calls."""
 _STREAMING: Final = f"{GUIDE}#streaming"
 _HANDLING: Final = f"{GUIDE}#handling-function-calls"
 _CALL: Final = (ask.CALL, ask.unless_called(ask.FORCED))
@@ -130,10 +136,12 @@ def _finishes_with_calls(exchanges: Sequence[ProbeExchange]) -> None:
     check_finish(exchange, FinishReason.TOOL_CALLS, *named)
     # The response that Toolwire makes of an answer corrects this reason, and other clients do not.
     values = [frame.value for frame in exchange.frames] if exchange.request.chat.stream else [exchange.json]
-    if not named and "stop" in [value_at(value, "choices.0.finish_reason") for value in values]:
-        raise ProbeFailed(
-            f"the finish reason{exchange.place} is stop, not tool_calls: clients that look at it ignore the call"
-        )
+    for path, wrong_word, word in _REASONS:
+        if not named and wrong_word in [value_at(value, path) for value in values]:
+            raise ProbeFailed(
+                f"the finish reason{exchange.place} is {wrong_word}, not {word}: clients that look at it ignore the "
+                "call"
+            )
 
 
 def _has_two_calls(exchanges: Sequence[ProbeExchange]) -> None:

@@ -298,6 +298,18 @@ def _blocks_are_paired(exchanges: Sequence[ProbeExchange]) -> None:
             raise ProbeFailed("the stream has no message_delta with the stop reason")
 
 
+def _inputs_are_objects(exchanges: Sequence[ProbeExchange]) -> None:
+    exchange_with_calls(exchanges)
+    for exchange in exchanges:
+        blocks = value_at(exchange.json, "content") if not exchange.request.chat.stream else ()
+        starts = [value_at(item, "content_block") for name, item in _types(exchange) if name == "content_block_start"]
+        for block in (*(blocks if isinstance(blocks, list) else ()), *starts):
+            if value_at(block, "type") == "tool_use" and not isinstance(value_at(block, "input"), dict):
+                raise ProbeFailed(
+                    f"the input of a call is {value_at(block, 'input')!r:.80}{exchange.place}, not an object"
+                )
+
+
 def _items_are_in_order(exchanges: Sequence[ProbeExchange]) -> None:
     for exchange in exchanges:
         events = _types(exchange)
@@ -435,8 +447,17 @@ WIRE_PROBES: Final = (
         "bytes",
         "Each block of a stream begins once and ends once, in order.",
         "https://docs.claude.com/en/api/messages-streaming#event-types",
-        _STREAMS,
+        (*_STREAMS, ask.PARALLEL_STREAM),
         _blocks_are_paired,
+        _MESSAGES,
+    ),
+    Probe(
+        "input-object",
+        "bytes",
+        "The input of a call is an object, also where its block begins in a stream.",
+        "https://docs.claude.com/en/api/messages",
+        (ask.CALL, ask.CALL_STREAM, ask.unless_called(ask.FORCED)),
+        _inputs_are_objects,
         _MESSAGES,
     ),
     Probe(
