@@ -240,7 +240,9 @@ class AskedModel:
         # What arrived before a timeout is kept, because it shows what the model was doing.
         response = collect(events)
         if response.finish_reason is FinishReason.ERROR and outcome == "answered":
-            outcome, detail = "error", "; ".join(problem.message for problem in response.problems)
+            # The first of these is the reason, and others are the parts of the text that it left incomplete.
+            failures = [p.message for p in response.problems if p.kind in ("provider_error", "truncated")]
+            outcome, detail = "error", next(iter(failures), "the answer ends with an error")
         usage = response.usage or Usage()
         return ModelAnswer(
             outcome,

@@ -1,17 +1,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.unit.evaluation.scripted_models import PARIS, TOOL, CountedModel, refused
 
-from toolwire import ConfigurationError
+from toolwire import ConfigurationError, ContentDelta, FinishReason, Problem
 from toolwire.agent.model_pool import Models
 from toolwire.evaluation.asked_model import AskedModel, AskSettings, EvaluationLimits, ModelChoice
 from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer, answer_from_json
 from toolwire.evaluation.suite import text_message
+from toolwire.events import Event, Finish, ProblemFound
 from toolwire.providers.request import ChatRequest
 from toolwire.tools import definitions
 
@@ -95,6 +97,25 @@ def test_an_error_of_the_server_is_one(tmp_path: Path) -> None:
     (answer,) = asked(CountedModel(refused), request(), store=store)
     store.close()
     assert (answer.outcome, answer.detail) == ("error", "the server is down")
+
+
+def test_the_reason_of_a_broken_answer_is_what_broke_it_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        format, model = "hermes", "m"
+
+        async def stream(self, *_: object) -> AsyncGenerator[Event]:
+            yield ContentDelta("I look.")
+            yield ProblemFound(Problem("malformed", 0, "", "It is not a call."))
+            yield ProblemFound(Problem("truncated", 0, "", "The stream broke off."))
+            yield ProblemFound(Problem("truncated", 0, "", "Send it again."))
+            yield Finish(FinishReason.ERROR)
+
+    async def opened(_: AskedModel) -> Broken:
+        return Broken()
+
+    monkeypatch.setattr(AskedModel, "backend", opened)
+    (answer,) = asked(CountedModel(lambda question: PARIS), request())
+    assert (answer.outcome, answer.detail) == ("error", "The stream broke off.")
 
 
 def test_limits_of_the_evaluation() -> None:
