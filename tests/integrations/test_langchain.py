@@ -281,6 +281,12 @@ def test_a_parser_reads_calls_in_the_text_of_any_model() -> None:
     assert cut.tool_calls == [] and len(cut.invalid_tool_calls) == 1
 
 
+def test_a_parser_gives_the_same_call_in_two_messages_two_ids() -> None:
+    parser = adapter.ToolCallOutputParser(tools=[get_weather], format="hermes")
+    first, second = (message.tool_calls[0] for message in parser.batch([CALL, CALL]))
+    assert first["args"] == second["args"] and first["id"] != second["id"]
+
+
 def test_a_parser_describes_its_tools_for_the_prompt() -> None:
     text = parser(format="hermes").get_format_instructions()
     assert '"get_weather"' in text and "<tool_call>" in text

@@ -159,6 +159,73 @@ def test_members_of_requests_reach_a_server() -> None:
     assert seen == [({"x": 1}, {"X-Team": "red"})]
 
 
+def traced(agent: Any, *, streams: bool = False, **options: Any) -> list[dict[str, Any]]:
+    """Return the spans of the answers of a model."""
+    spans: list[dict[str, Any]] = []
+
+    class Spans(agents.tracing.TracingProcessor):
+        def on_span_end(self, span: Any) -> None:
+            if span.span_data.type == "generation":
+                spans.append({"error": span.error, **span.span_data.export()})
+
+        def on_trace_start(self, trace: Any) -> None: ...
+        def on_trace_end(self, trace: Any) -> None: ...
+        def on_span_start(self, span: Any) -> None: ...
+        def shutdown(self) -> None: ...
+        def force_flush(self) -> None: ...
+
+    async def ask() -> None:
+        config = agents.RunConfig(**options)
+        if not streams:
+            await agents.Runner.run(agent, "Weather?", run_config=config)
+            return
+        async for _ in agents.Runner.run_streamed(agent, "Weather?", run_config=config).stream_events():
+            pass
+
+    agents.set_trace_processors([Spans()])
+    agents.set_tracing_disabled(False)
+    try:
+        asyncio.run(ask())
+    except ProviderError:
+        pass
+    finally:
+        agents.set_tracing_disabled(True)
+        agents.set_trace_processors([])
+    return spans
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "stream"])
+def test_each_answer_is_a_span_of_the_trace(streams: bool) -> None:
+    settings = agents.ModelSettings(temperature=0.5, extra_headers={"X-Key": "secret"})
+    first, second = traced(agent(WeatherModel(), instructions="Be brief.", model_settings=settings), streams=streams)
+    assert first["model"] == "toolwire" and first["model_config"] == {"temperature": 0.5}
+    assert [message["role"] for message in first["input"]] == ["system", "user"]
+    assert [item["type"] for item in first["output"]].count("function_call") == 2
+    assert first["usage"]["input_tokens"] > 0 and second["usage"]["output_tokens"] > 0
+    hidden, _ = traced(agent(WeatherModel()), streams=streams, trace_include_sensitive_data=False)
+    assert not hidden["input"] and not hidden["output"] and hidden["usage"]
+    (failed,) = traced(agent(fail), streams=streams)
+    assert "out of memory" in failed["error"]["data"]["error"]
+    assert traced(agent(WeatherModel()), streams=streams, tracing_disabled=True) == []
+
+
+def test_policies_of_retries_see_the_status() -> None:
+    asked = 0
+
+    def flaky(messages: Any) -> str:
+        nonlocal asked
+        asked += 1
+        if asked < 3:
+            raise ValueError("out of memory")
+        return "Hello"
+
+    retry = agents.ModelRetrySettings(
+        max_retries=3, policy=agents.retry_policies.http_status([502]), backoff={"initial_delay": 0.01}
+    )
+    assert run(agent(flaky, model_settings=agents.ModelSettings(retry=retry)), "Hello").final_output == "Hello"
+    assert asked == 3
+
+
 def test_errors_of_the_model_are_raised() -> None:
     with pytest.raises(ProviderError, match="out of memory"):
         run(agent(fail), "Weather?")

@@ -223,7 +223,10 @@ class ToolCallOutputParser(BaseTransformOutputParser[Any]):
         return list(definitions([convert_to_openai_tool(tool) for tool in self.tools]).values())
 
     def _parser(self) -> StreamParser:
-        return StreamParser(format=self.format, tools=self._offered(), fallback="whole_message")
+        # Without a seed of its own, the same call in two messages would have the same id.
+        return StreamParser(
+            format=self.format, tools=self._offered(), fallback="whole_message", id_seed=uuid.uuid4().hex
+        )
 
 
 class _Chunks:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterable
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from toolwire._surface import needs_extra
+from toolwire.errors import ProviderError
 from toolwire.integrations.adapted_model import AdaptedModel
 from toolwire.integrations.model_argument import AnyModel
 from toolwire.messages import Message
@@ -18,7 +19,18 @@ from toolwire.providers.model_settings import SETTINGS
 from toolwire.providers.request import ChatRequest
 
 with needs_extra("toolwire.integrations.openai_agents", "openai-agents"):
-    from agents import FunctionTool, Model, ModelResponse, ModelSettings, Usage, UserError
+    from agents import (
+        FunctionTool,
+        Model,
+        ModelResponse,
+        ModelRetryAdvice,
+        ModelRetryNormalizedError,
+        ModelSettings,
+        SpanError,
+        Usage,
+        UserError,
+        generation_span,
+    )
     from agents.items import TResponseStreamEvent
     from openai.types.responses import Response
 
@@ -26,13 +38,16 @@ __all__ = ["ToolwireAgentsModel"]
 
 _EVENT: TypeAdapter[Any] = TypeAdapter(TResponseStreamEvent)
 _API = get_api("openai_responses")
+_TRACED = ("temperature", "top_p", "max_tokens", "tool_choice", "parallel_tool_calls", "reasoning", "verbosity")
+"""Settings that traces show."""
 
 
 class ToolwireAgentsModel(Model):
     """A model of the OpenAI Agents SDK that asks any model.
 
     Calls that are incomplete are left out of an answer, so they never run. An error of the model is a
-    `toolwire.ProviderError`. Settings that `agents.ModelSettings` has no name for, such as `stop`, are in its
+    `toolwire.ProviderError`; policies of retries see its HTTP status, or else 502. Each answer is a span of the SDK's
+    traces. Settings that `agents.ModelSettings` has no name for, such as `stop`, are in its
     `extra_args`, by their names in `toolwire.models.ModelSettings`.
 
     Args:
@@ -49,6 +64,22 @@ class ToolwireAgentsModel(Model):
     def __init__(self, model: AnyModel, *, format: str = "") -> None:
         self._adapted = AdaptedModel(model, format)
 
+    def get_retry_advice(self, request: Any) -> ModelRetryAdvice | None:
+        """Return what policies of retries read of an error."""
+        error = request.error
+        if not isinstance(error, ProviderError):
+            return None
+        seconds = None
+        with suppress(ValueError):  # it may be a date
+            seconds = float(error.retry_after)
+        status = error.status or 502
+        return ModelRetryAdvice(
+            retry_after=seconds,
+            normalized=ModelRetryNormalizedError(
+                status_code=status, message=str(error), is_network_error=not error.status
+            ),
+        )
+
     async def get_response(
         self,
         system_instructions: str | None,
@@ -62,9 +93,10 @@ class ToolwireAgentsModel(Model):
     ) -> ModelResponse:
         """Return a whole answer; ids of stored answers in `stored` have no effect."""
         request = _request(system_instructions, input, model_settings, [*tools, *handoffs], output_schema)
-        answer = await self._adapted.ask(request, **_additions(model_settings))
-        body = _API.encode_response(answer, model=self._adapted.name)
-        response = Response.model_validate(body)
+        with self._traced(system_instructions, input, model_settings, tracing) as record:
+            answer = await self._adapted.ask(request, **_additions(model_settings))
+            response = Response.model_validate(_API.encode_response(answer, model=self._adapted.name))
+            record(response)
         usage = Usage(requests=1)
         if response.usage is not None:
             usage.input_tokens, usage.output_tokens = response.usage.input_tokens, response.usage.output_tokens
@@ -86,6 +118,14 @@ class ToolwireAgentsModel(Model):
     ) -> AsyncIterator[Any]:
         """Yield the events of an answer as they arrive; closing the iterator stops the model."""
         request = _request(system_instructions, input, model_settings, [*tools, *handoffs], output_schema)
+        with self._traced(system_instructions, input, model_settings, tracing) as record:
+            async with aclosing(self._events(request, model_settings)) as events:
+                async for event in events:
+                    if event.type in ("response.completed", "response.incomplete"):
+                        record(event.response)
+                    yield event
+
+    async def _events(self, request: ChatRequest, model_settings: ModelSettings) -> AsyncGenerator[Any]:
         async with (
             aclosing(self._adapted.stream(request, **_additions(model_settings))) as events,
             aclosing(_API.encode_stream_async(events, model=self._adapted.name)) as pieces,
@@ -94,6 +134,33 @@ class ToolwireAgentsModel(Model):
                 for line in piece.splitlines():
                     if line.startswith(b"data: {"):
                         yield _EVENT.validate_python(json.loads(line.removeprefix(b"data: ")))
+
+    @contextmanager
+    def _traced(
+        self, instructions: str | None, items: str | list[Any], settings: ModelSettings, tracing: Any
+    ) -> Iterator[Callable[[Response], None]]:
+        """Write an answer as a span; the context is a function that records the response."""
+        has_data = tracing is not None and tracing.include_data()
+        config = {name: value for name in _TRACED if (value := getattr(settings, name)) is not None}
+        is_off = tracing is None or tracing.is_disabled()
+        with generation_span(model=self._adapted.name, model_config=config, disabled=is_off) as span:
+            data = span.span_data
+            if has_data:
+                asked = [{"role": "user", "content": items}] if isinstance(items, str) else list(items)
+                data.input = [{"role": "system", "content": instructions}, *asked] if instructions else asked
+
+            def record(response: Response) -> None:
+                if has_data:
+                    data.output = [item.model_dump() for item in response.output]
+                if (usage := response.usage) is not None:
+                    data.usage = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
+
+            try:
+                yield record
+            except Exception as error:
+                shown = str(error) if has_data else type(error).__name__
+                span.set_error(SpanError(message="the model failed", data={"error": shown}))
+                raise
 
 
 def _request(
