@@ -22,7 +22,7 @@ from toolwire.integrations.model_argument import AnyModel, backend_of
 from toolwire.messages import ParsedResponse, ToolCall
 from toolwire.models.backends import StreamOptions
 from toolwire.providers.api_registry import get_api
-from toolwire.providers.chat_deltas import closed_calls
+from toolwire.providers.chat_deltas import CallSpacing, closed_calls
 from toolwire.providers.request import ChatRequest
 from toolwire.runtime.blocking import iterate_blocking, run_blocking
 
@@ -60,7 +60,8 @@ class AdaptedModel:
         """Yield the events of an answer as they arrive, `Finish` last; closing the generator stops the model.
 
         For a model of text, the tools and the schema of the output are part of the prompt, and the code fence around an
-        output is removed. Arguments of incomplete calls are not JSON; see `closed_calls`.
+        output is removed. White space beside calls is removed: frameworks would show it as a message between two calls.
+        Arguments of incomplete calls are not JSON; see `closed_calls`.
 
         Args:
             request: the request.
@@ -80,6 +81,7 @@ class AdaptedModel:
         options = StreamOptions(
             id_seed=uuid.uuid4().hex, extra_body=extra_body or {}, extra_headers=extra_headers or {}
         )
+        spacing = CallSpacing()
         watch = FaultWatch(shows_truncated_calls=True)
         async with aclosing(self._backend.stream(request, options)) as events:
             async for event in events if seconds is None else _limited(events, seconds):
@@ -88,7 +90,7 @@ class AdaptedModel:
                 if (fault := watch.fault_in([event])) is not None:
                     raise ProviderError(fault.message, status=fault.status)
                 certain = [event] if fenced is None else fenced.without_fence([event])
-                for written in closed_calls(certain):
+                for written in closed_calls(spacing.filter(certain)):
                     yield written
 
     async def ask(self, request: ChatRequest, *, seconds: float | None = None, **additions: Any) -> ParsedResponse:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from toolwire._surface import needs_extra
-from toolwire.errors import ProviderError
+from toolwire.errors import ProviderError, capture_errors
 from toolwire.integrations.adapted_model import AdaptedModel
 from toolwire.integrations.model_argument import AnyModel
 from toolwire.messages import Message
@@ -146,8 +146,10 @@ class ToolwireAgentsModel(Model):
         with generation_span(model=self._adapted.name, model_config=config, disabled=is_off) as span:
             data = span.span_data
             if has_data:
-                asked = [{"role": "user", "content": items}] if isinstance(items, str) else list(items)
-                data.input = [{"role": "system", "content": instructions}, *asked] if instructions else asked
+                conversation = [{"role": "user", "content": items}] if isinstance(items, str) else list(items)
+                data.input = (
+                    [{"role": "system", "content": instructions}, *conversation] if instructions else conversation
+                )
 
             def record(response: Response) -> None:
                 if has_data:
@@ -155,12 +157,12 @@ class ToolwireAgentsModel(Model):
                 if (usage := response.usage) is not None:
                     data.usage = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens}
 
-            try:
+            with capture_errors() as captured:
                 yield record
-            except Exception as error:
+            if (error := captured.error) is not None:
                 shown = str(error) if has_data else type(error).__name__
                 span.set_error(SpanError(message="the model failed", data={"error": shown}))
-                raise
+                raise error
 
 
 def _request(
