@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from types import NoneType
@@ -16,7 +16,7 @@ from typing_extensions import Unpack
 from toolwire._surface import check_number, check_type, wrong_type
 from toolwire.errors import DefinitionError
 from toolwire.schema.shape import Shape
-from toolwire.schema.signatures import schema_from_function, schema_from_model
+from toolwire.schema.signatures import choose_properties, schema_from_function, schema_from_model
 from toolwire.schema.validation import check_schema
 from toolwire.text.json_reading import read_json
 from toolwire.text.suggest import check_options
@@ -194,16 +194,19 @@ class BehaviorOptions(TypedDict, total=False):
 
 
 class ToolOptions(BehaviorOptions, total=False):
-    """Options of `tool` and `Tool.replace`: those of `BehaviorOptions`, a name, a description and annotations.
+    """Options of `tool` and `Tool.replace`: those of `BehaviorOptions`, and those of the definition.
 
     Attributes:
         name: the tool's name; by default the function's.
         description: the description for models; by default the docstring.
+        parameters: names of the parameters that models see, all required ones among them; the others keep their
+            defaults.
         annotations: hints for APIs that know them, such as `{"strict": True}`; added to those that the tool has.
     """
 
     name: str
     description: str
+    parameters: Collection[str]
     annotations: dict[str, Any]
 
 
@@ -284,12 +287,14 @@ class Tool(Generic[P, R]):
         """Return the same tool with other options.
 
         Raises:
-            DefinitionError: the name cannot be used.
+            DefinitionError: the name cannot be used, or the parameters cannot be chosen so.
             TypeError: an option is unknown.
         """
         check_options("replace", options, ToolOptions.__annotations__)
         changes = definition_changes(options)
         changes |= {name: text for name in ("name", "description") if (text := options.get(name))}
+        if (names := options.get("parameters")) is not None:
+            changes["parameters"] = choose_properties(self.definition.parameters, names, tool=self.definition.name)
         if annotations := options.get("annotations"):
             changes["annotations"] = {**self.definition.annotations, **annotations}
         return Tool(self.function, replace(self.definition, **changes), self.behavior.replace(options))
@@ -321,8 +326,8 @@ def tool(
             `untrusted`, whether results may contain untrusted content; `preview`, a function of the arguments that
             shows what a call would do; `check`, a function that returns what is wrong with the arguments; `isolated`,
             True or an `Isolation`, to run in another process; `ends_turn`, whether an agent stops after the call;
-            `idempotent`, whether an interrupted call may run again; `annotations`, hints for APIs that know them, such
-            as `{"strict": True}`.
+            `idempotent`, whether an interrupted call may run again; `parameters`, the names of those that models see;
+            `annotations`, hints for APIs that know them, such as `{"strict": True}`.
 
     Raises:
         DefinitionError: a model cannot call the function's signature, or the name cannot be used.

@@ -234,3 +234,21 @@ def test_a_tool_says_whether_it_may_run_twice() -> None:
     registry.register({"name": "remote", "annotations": {"idempotentHint": True}}, server="strange", run=lambda: 3)
     said = {name: registry.lookup(name).behavior.idempotent for name in ("look", "write", "careful", "remote")}
     assert said == {"look": True, "write": False, "careful": False, "remote": False}
+
+
+def test_models_see_the_chosen_parameters_alone() -> None:
+    @tool(parameters=("path", "depth"))
+    def find(path: str, depth: int = 3, hidden: bool = False) -> str:
+        return f"{path} {depth} {hidden}"
+
+    assert list(find.definition.parameters["properties"]) == ["path", "depth"]
+    assert find.definition.parameters["required"] == ["path"]
+    fewer = find.replace(parameters=["path"])
+    assert list(fewer.definition.parameters["properties"]) == ["path"] and fewer("a") == "a 3 False"
+    assert list(find.definition.parameters["properties"]) == ["path", "depth"], "the other tool stays as it is"
+    with pytest.raises(DefinitionError, match="there is no parameter 'deph'; did you mean depth"):
+        find.replace(parameters=("path", "deph"))
+    with pytest.raises(DefinitionError, match="the parameter 'path' is required, so models have to see it"):
+        find.replace(parameters=("depth",))
+    with pytest.raises(TypeError, match="parameters must be a list of names of parameters, not"):
+        find.replace(parameters="path")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial, wraps
 from types import NoneType, UnionType
@@ -15,9 +15,11 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.json_schema import JsonSchemaMode
 
+from toolwire._surface import check_items
 from toolwire.errors import DefinitionError
 from toolwire.schema.pointer import json_pointer, resolve
 from toolwire.schema.validation import subschemas
+from toolwire.text.suggest import closest, did_you_mean
 
 _MODE: JsonSchemaMode = "validation"
 _REFUSED: dict[Any, str] = {
@@ -80,6 +82,31 @@ def schema_from_function(function: Callable[..., Any], name: str = "") -> tuple[
         if parameter in schema["properties"]:
             schema["properties"][parameter].setdefault("description", text)
     return description, schema
+
+
+def choose_properties(schema: Mapping[str, Any], names: Collection[str], *, tool: str) -> dict[str, Any]:
+    """Return an object's schema with some of its properties alone.
+
+    Args:
+        schema: the schema.
+        names: names of the properties.
+        tool: name of the tool whose parameters they are, for the message.
+
+    Raises:
+        DefinitionError: there is no property of one of these names, or a required one is missing.
+        TypeError: `names` is one text.
+    """
+    check_items("parameters", names, str, "a list of names of parameters")
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    for name in names:
+        if name not in properties:
+            raise DefinitionError(
+                f"there is no parameter {name!r:.60}{did_you_mean(closest(name, properties))}", tool=tool
+            )
+    for name in schema.get("required", ()):
+        if name not in names:
+            raise DefinitionError(f"the parameter {name!r:.60} is required, so models have to see it", tool=tool)
+    return {**schema, "properties": {name: inner for name, inner in properties.items() if name in names}}
 
 
 def schema_from_model(model: type[BaseModel]) -> tuple[str, dict[str, Any]]:
