@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from toolwire.builtin.path_suggestions import helpful
 from toolwire.errors import ToolError
@@ -26,10 +26,19 @@ class Reading:
         roots: directories below which files may be read.
         characters: maximum length of a result of `read_file`; a line has at most a tenth of that.
         suggestions: suggest existing paths for a path that does not exist.
+        short_files_whole: return a file that fits into a result whole, whatever lines are asked for.
     """
 
-    def __init__(self, roots: AllowedRoots, *, characters: int = MAX_READ_CHARACTERS, suggestions: bool = True) -> None:
+    def __init__(
+        self,
+        roots: AllowedRoots,
+        *,
+        characters: int = MAX_READ_CHARACTERS,
+        suggestions: bool = True,
+        short_files_whole: bool = False,
+    ) -> None:
         self._roots = roots
+        self._short_files_whole = short_files_whole
         self._characters = characters
         self._suggestions = suggestions
 
@@ -57,7 +66,8 @@ class Reading:
             start_line: the first line to read, counted from 1.
             end_line: the last line to read; 0 reads to the end of the file.
         """
-        if start_line < 1 or (end_line and end_line < start_line):
+        exist = start_line >= 1 and (not end_line or end_line >= start_line)
+        if not exist and not self._short_files_whole:
             raise ToolError(f"no such lines: {start_line} to {end_line}; lines are counted from 1")
         with (
             helpful(self._roots, path, "file", suggestions=self._suggestions),
@@ -69,6 +79,10 @@ class Reading:
         if is_binary(data):
             raise ToolError(f"{path} is a binary file of {size} bytes; only text can be read")
         lines = data.decode("utf-8", "replace").replace("\r\n", "\n").removesuffix("\n").split("\n")
+        if self._short_files_whole and self._fits(lines):
+            start_line, end_line = 1, 0
+        elif not exist:
+            raise ToolError(f"no such lines: {start_line} to {end_line}; lines are counted from 1")
         if start_line > len(lines):
             count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
             raise ToolError(f"{path} has only {count}, so there is no line {start_line}")
@@ -79,6 +93,10 @@ class Reading:
             total = f"{len(lines)}" if size == len(data) else f"more than {len(lines)}"
             text += f"\n(these are lines {start_line} to {last} of {total})"
         return text or "(empty file)"
+
+    def _fits(self, lines: Sequence[str]) -> bool:
+        """Return whether a result can contain these lines, none of them cut."""
+        return len(list(_bounded(lines, self._characters))) == len(lines)
 
 
 def _shown(entry: os.DirEntry[str]) -> str:

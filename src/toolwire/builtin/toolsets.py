@@ -12,7 +12,7 @@ from toolwire.builtin.editing import Editing
 from toolwire.builtin.matching import Edit
 from toolwire.builtin.reading import MAX_READ_CHARACTERS, Reading
 from toolwire.builtin.run_command import Commands, CommandSettings
-from toolwire.builtin.turn_tools import ask_question, converse, task_completion
+from toolwire.builtin.turn_tools import ask_question, converse, final_answer, task_completion
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.tools import TIER, Tier, Tool, tool
 
@@ -20,6 +20,7 @@ __all__ = [
     "AllowedRoots",
     "CommandSettings",
     "Edit",
+    "answer_tool",
     "builtin_tools",
     "command_tools",
     "editing_tools",
@@ -65,6 +66,7 @@ def reading_tools(
     characters: int = MAX_READ_CHARACTERS,
     ripgrep: bool = True,
     suggestions: bool = True,
+    short_files_whole: bool = False,
 ) -> Tools:
     """Return `list_dir`, `read_file` and `search_files`; nothing without roots.
 
@@ -74,6 +76,8 @@ def reading_tools(
         ripgrep: use ripgrep where it is installed; the results are the same without it.
         suggestions: suggest existing paths for a path that does not exist: the same name in other directories, or
             similar names in the same one. The policy is not asked about these names.
+        short_files_whole: let `read_file` return a file that fits into a result whole, whatever lines are asked for:
+            small models ask for the line that a search found, and miss what is above it.
 
     Raises:
         ToolError: a root is not a directory.
@@ -83,7 +87,7 @@ def reading_tools(
         return ()
     from toolwire.builtin.searching import Searching  # here, because it loads what starts programs
 
-    reading = Reading(allowed, characters=characters, suggestions=suggestions)
+    reading = Reading(allowed, characters=characters, suggestions=suggestions, short_files_whole=short_files_whole)
     searching = Searching(allowed, ripgrep=ripgrep, suggestions=suggestions)
     return (
         tool(tier=Tier.WALK, untrusted=True)(reading.list_dir),
@@ -130,6 +134,15 @@ def command_tools(*roots: Root | AllowedRoots, settings: CommandSettings | None 
 def ending_tools() -> Tools:
     """Return `task_completion`, `ask_question` and `converse`, with which a model ends its turn."""
     return tuple(tool(ends_turn=True)(function) for function in (task_completion, ask_question, converse))
+
+
+def answer_tool() -> Tool[[str], str]:
+    """Return `final_answer`, with which a model gives its answer and ends its turn.
+
+    It is for small models, which rather write an answer in prose than a second call. With `require_tool_call`, each of
+    their answers is a call, of another tool or of this one. `RunEnded.has_result` does not count it.
+    """
+    return tool(ends_turn=True)(final_answer)
 
 
 def _allowed(roots: tuple[Root | AllowedRoots, ...]) -> AllowedRoots:

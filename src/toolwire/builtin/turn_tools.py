@@ -1,4 +1,4 @@
-"""`task_completion`, `ask_question` and `converse`: tools with which a model ends its turn.
+"""`task_completion`, `ask_question`, `converse` and `final_answer`: tools with which a model ends its turn.
 
 They only return their arguments; `Tool.ends_turn` makes the loop stop there and show them.
 """
@@ -34,3 +34,12 @@ def converse(message: str) -> str:
         message: what to say.
     """
     return message
+
+
+def final_answer(text: str) -> str:
+    """Give the user your answer in plain words, once the results of other tools say what it is. This ends the task.
+
+    Args:
+        text: the answer, with what the results say.
+    """
+    return text

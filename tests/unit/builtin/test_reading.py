@@ -194,3 +194,19 @@ def test_directories_are_listed(root: Path) -> None:
         tools.list_dir("a.txt")
     (root / "none").mkdir()
     assert tools.list_dir("none") == "(0 entries)"
+
+
+@pytest.mark.parametrize("lines", [(2, 0), (3, 1), (0, 0), (9, 12)])
+def test_short_file_is_returned_whole_if_that_is_wanted(lines: tuple[int, int], root: Path) -> None:
+    _, read, _ = (tool.function for tool in reading_tools(root, characters=100, short_files_whole=True))
+    assert read("a.txt", *lines) == "one\ntwo\nthree"
+
+
+def test_lines_of_a_file_that_does_not_fit_are_chosen_all_the_same(root: Path) -> None:
+    (root / "long.txt").write_text("".join(f"line {number}\n" for number in range(40)))
+    _, read, _ = (tool.function for tool in reading_tools(root, characters=100, short_files_whole=True))
+    assert read("long.txt", 39) == "line 38\nline 39\n(these are lines 39 to 40 of 40)"
+    with pytest.raises(ToolError, match="no such lines: 0 to 0"):
+        read("long.txt", 0)
+    with pytest.raises(ToolError, match="has only 40 lines, so there is no line 41"):
+        read("long.txt", 41)

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 import toolwire
-from toolwire.builtin.toolsets import builtin_tools, ending_tools
+from toolwire.builtin.toolsets import answer_tool, builtin_tools, ending_tools
 from toolwire.execution.registry import ToolRegistry
+from toolwire.providers.output_request import FINAL_ANSWER
 from toolwire.tools import Tier
 
 
@@ -16,6 +17,12 @@ def test_turn_tools_return_their_arguments() -> None:
     assert ask(question="which?", choices=["a", "b"]) == {"question": "which?", "choices": ["a", "b"]}
     assert ask(question="why?") == {"question": "why?", "choices": []}
     assert say(message="hello") == "hello"
+
+
+def test_answer_tool_has_the_name_of_the_tool_for_structured_outputs() -> None:
+    answer = answer_tool()
+    assert (answer.definition.name, answer.behavior.ends_turn) == (FINAL_ANSWER, True)
+    assert answer(text="It is 5.") == "It is 5."
 
 
 @pytest.mark.mission("C31")
