@@ -13,7 +13,7 @@ __getattr__, __dir__, __all__ = lazy_exports(
         "agent.config": "AgentConfig",
         "agent.conversation_json": "dump_messages dump_session load_messages load_session",
         "builtin.run_command": "CommandSettings",
-        "builtin.toolsets": "builtin_tools command_tools editing_tools ending_tools reading_tools",
+        "builtin.toolsets": "answer_tool builtin_tools command_tools editing_tools ending_tools reading_tools",
         "client.client": "Client",
         "config.tables": "load_configuration",
         "envelope.envelope": "Envelope",

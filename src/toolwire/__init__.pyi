@@ -8,6 +8,7 @@ from toolwire.agent.conversation_json import dump_session as dump_session
 from toolwire.agent.conversation_json import load_messages as load_messages
 from toolwire.agent.conversation_json import load_session as load_session
 from toolwire.builtin.run_command import CommandSettings as CommandSettings
+from toolwire.builtin.toolsets import answer_tool as answer_tool
 from toolwire.builtin.toolsets import builtin_tools as builtin_tools
 from toolwire.builtin.toolsets import command_tools as command_tools
 from toolwire.builtin.toolsets import editing_tools as editing_tools
@@ -265,6 +266,7 @@ __all__ = [
     "Usage",
     "UsageCounted",
     "WireFormat",
+    "answer_tool",
     "apis",
     "attach",
     "builtin_tools",

@@ -28,7 +28,7 @@ from toolwire.agent.model_pool import Models
 from toolwire.agent.prices import Prices
 from toolwire.agent.summarize import Summarize
 from toolwire.agent.team import AgentTeam, Handoff, Member
-from toolwire.builtin.toolsets import builtin_tools, ending_tools
+from toolwire.builtin.toolsets import answer_tool, builtin_tools, ending_tools
 from toolwire.config.tables import (
     AgentTable,
     AgentTeamConfig,
@@ -308,6 +308,7 @@ class _Building:
             roots = [folder / Path(root).expanduser() for root in sources.builtin]
             tools += [tool for tool in builtin_tools(*roots) if tool.definition.name not in ending]
         tools += ending_tools() if sources.ending else ()
+        tools += (answer_tool(),) if sources.answer else ()
         for file in sources.python:
             tools += python_tools(folder / Path(file).expanduser())
         return tools

@@ -382,6 +382,9 @@ class Run:
         """Return the end of the run if this turn ends it; None if the run continues."""
         ending = next((outcome for outcome in outcomes if self._ends_run(outcome)), None)
         if ending is not None:
+            if ending.call.name == FINAL_ANSWER and len(outcomes) == 1:
+                # Another run reads the conversation as history: it is an answer there, and not the result of a tool.
+                self._messages[-2:] = [Message("assistant", (TextPart(ending.result.text),))]
             return self._ended("finished", ending.result.text, ending.call.name)
         output = self._context.output
         accepted = answer.output if output is None else answer.output or output.of_outcomes(outcomes)

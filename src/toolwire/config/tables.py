@@ -257,12 +257,14 @@ class ToolSources(_Strict):
     Attributes:
         builtin: directories below which the built-in file tools and commands work, relative to the file.
         ending: include the built-in tools that end a turn.
+        answer: include `final_answer`, with which a small model gives its answer; see `toolwire.answer_tool`.
         python: Python files whose `@toolwire.tool` functions are used, relative to the file; they are executed.
         mcp: names of servers in `[mcp.servers]`.
     """
 
     builtin: tuple[str, ...] = ()
     ending: bool = False
+    answer: bool = False
     python: tuple[str, ...] = ()
     mcp: tuple[str, ...] = ()
 

@@ -9,7 +9,7 @@ import toolwire
 from toolwire import FinishReason, ParsedResponse, Problem, ProviderError, Tier, ToolCall, ToolError, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member, Prices
 from toolwire.agent.run_events import CorrectionAdded, MemberEvent, RunEnded, ToolFinished
-from toolwire.builtin.toolsets import ending_tools
+from toolwire.builtin.toolsets import answer_tool, ending_tools
 from toolwire.messages import TextPart
 from toolwire.testing import ScriptedBackend
 
@@ -325,3 +325,30 @@ def test_tool_that_ends_the_turn_ends_the_run() -> None:
     backend = ScriptedBackend([adding, ParsedResponse("prose"), finish])
     _, end = run(Agent(backend, [add, *ending_tools()], AgentConfig(require_tool_call=True)))
     assert (end.reason, end.rounds) == ("finished", 3), "the result of another call is not enough"
+
+
+def test_answer_that_is_a_call_is_prose_in_the_conversation_and_no_result() -> None:
+    answering = calling(ToolCall("final_answer", {"text": "It is 2."}, "2"), content="So:")
+    backend = ScriptedBackend([calling(ToolCall("add", {"a": 1, "b": 1}, "1")), answering])
+    agent = Agent(backend, [add, answer_tool()], AgentConfig(require_tool_call=True))
+    _, end = run(agent)
+    assert (end.reason, end.answer, end.output, end.has_result) == ("finished", "It is 2.", "It is 2.", True)
+    assert [message.role for message in end.messages] == ["user", "assistant", "tool", "assistant"]
+    assert end.messages[-1].parts == (TextPart("It is 2."),)
+    backend = ScriptedBackend([answering])
+    _, end = run(Agent(backend, [add, answer_tool()], AgentConfig(require_tool_call=True)))
+    assert (end.reason, end.rounds, end.has_result) == ("finished", 1, False), "no tool was asked for what it says"
+
+
+def test_answer_beside_another_call_stays_a_call_with_its_result() -> None:
+    calls = [ToolCall("add", {"a": 1, "b": 1}, "1"), ToolCall("final_answer", {"text": "It is 3."}, "2")]
+    _, end = run(Agent(ScriptedBackend([calling(*calls)]), [add, answer_tool()]))
+    assert (end.reason, end.answer) == ("finished", "It is 3.")
+    assert end.messages[-1].parts == (ToolResult("1", "add", 2), ToolResult("2", "final_answer", "It is 3."))
+
+
+def test_tools_that_end_the_turn_need_no_search() -> None:
+    backend = ScriptedBackend([calling(ToolCall("final_answer", {"text": "Yes."}, "1"))])
+    agent = Agent(backend, [add, answer_tool()], AgentConfig(definitions=0))
+    run(agent)
+    assert [tool.name for tool in backend.requests[0].tools] == ["final_answer", "find_tools"]
