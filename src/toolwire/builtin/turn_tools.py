@@ -42,4 +42,4 @@ def final_answer(text: str) -> str:
     Args:
         text: the answer, with what the results say.
     """
-    return text
+    return text.strip()  # formats with a tag for each argument have it on lines of its own

@@ -22,7 +22,7 @@ def test_turn_tools_return_their_arguments() -> None:
 def test_answer_tool_has_the_name_of_the_tool_for_structured_outputs() -> None:
     answer = answer_tool()
     assert (answer.definition.name, answer.behavior.ends_turn) == (FINAL_ANSWER, True)
-    assert answer(text="It is 5.") == "It is 5."
+    assert answer(text="It is 5.") == answer(text="\n    It is 5.\n  ") == "It is 5."
 
 
 @pytest.mark.mission("C31")
