@@ -1,13 +1,19 @@
-"""What the models on this machine get done: 12 tasks on a small repository, in 3 formats, with real calls.
+"""What the models on this machine get done: 18 tasks on a small repository, in 3 formats, with real calls.
 
     nice python -m benchmarks.local_tasks [--model 1.5b] [--format forge_xml] [--task NAME] [--threads 2] [--show]
+        [--way prose] [--without PART]
+
+In the way `prose` a model answers in prose, with or without calls before; in the way `calls`, as in `toolwire ask
+--constrain required`, each answer is one call, and a call of `final_answer` ends the run. `--without` leaves out a part
+of this way: see `PARTS`.
 
 Results go to benchmarks/local_tasks.json one by one; what stands there is not run again, so it can be stopped at any
 time. `--show` runs nothing and prints the table. `scripts/update_docs.py` makes a table of the same file.
 
-A task counts as done if the run ended in an answer (the last one that a run in circles is asked for is one too), the
-calls that it takes were made and went well, and the answer holds what only they could tell; a refusal counts if nothing
-was changed and the answer says that it was not done. Each task is run once, with the likeliest token each time.
+A task counts as done if the run ended in an answer (a call of `final_answer` is one, and so is the last one that a run
+in circles is asked for), the calls that it takes were made and went well, and the answer contains what only they could
+tell; a refusal counts if nothing was changed and the answer says that it was not done. Each task is run once, with the
+likeliest token each time.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ import os
 import platform
 import re
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -29,10 +35,12 @@ from typing import Any
 from toolwire.agent import Agent, AgentConfig, Budget
 from toolwire.agent.hooks import Hooks, TurnInfo
 from toolwire.agent.run_events import RunEnded, ToolFinished
-from toolwire.builtin.toolsets import editing_tools, reading_tools
-from toolwire.cli.small_model_prompts import GO_ON, SYSTEM, TRY_AGAIN
+from toolwire.builtin.toolsets import answer_tool, editing_tools
+from toolwire.cli.small_model_prompts import GO_ON, GO_ON_BY_CALL, SYSTEM, TRY_AGAIN
+from toolwire.cli.small_model_tools import small_reading_tools
 from toolwire.messages import ToolCall, ToolResult
 from toolwire.models.backends import TextBackend
+from toolwire.models.constraints import Constraint
 from toolwire.models.local.model_files import locate
 from toolwire.models.local.runtime import LocalModel
 from toolwire.models.local.weights import WEIGHTS
@@ -45,6 +53,17 @@ MODELS = ("1.5b", "0.5b")
 FORMATS = ("forge_xml", "anthropic_xml", "hermes")
 MAX_TOKENS = 200
 ROUNDS = 6
+WAYS = ("prose", "calls")
+PARTS = {
+    "one_call": "an answer ends behind its first call",
+    "grammar": "a grammar admits nothing but calls",
+    "answer": "the tool final_answer ends the run",
+    "reminder": "the reminder behind results names final_answer",
+    "whole_files": "read_file returns a short file whole, whatever lines are asked for, and models see no end_line",
+}
+"""The parts of the way `calls`."""
+UNSEEN = ("usage", "imports")
+"""Tasks that nobody ran before the parts were chosen."""
 
 FILES = {
     "README.md": "# Orderly\n\nKeeps the orders of a small shop. See docs/install.md.\n",
@@ -133,7 +152,7 @@ class Task:
 
     def judged(self, calls: Calls, end: RunEnded, root: Path) -> list[str]:
         """What is missing; nothing: it is done."""
-        wrong = [] if end.reason in ("answered", "repeats", "budget") else [f"ended by {end.reason}"]
+        wrong = [] if end.reason in ("answered", "finished", "repeats", "budget") else [f"ended by {end.reason}"]
         wrong += [f"condition {at + 1} on the calls" for at, holds in enumerate(self.calls) if not holds(calls)]
         answer = end.answer.casefold().replace("’", "'")
         wrong += [f"the answer does not say {one}" for one in self.says if not re.search(one, answer)]
@@ -203,6 +222,41 @@ TASKS = (
         (lambda calls: not any(one.name not in ("list_dir", "read_file", "search_files") for one in calls),),
         (NOT_DONE,), (r"\d+ ?°", r"\b(sunny|cloudy|rainy)\b"),
     ),
+    Task(
+        "python", "two calls",
+        "Read README.md: it names a file about installing. Then read that file, and say which version of Python is "
+        "needed.",
+        (called("read_file", path=r"^README\.md$"), called("read_file", path=r"^docs/install\.md$")), (r"3\.11",),
+    ),
+    Task(
+        "since", "two calls",
+        "Find the file that defines the function read_all: search for \"def read_all\". Then read that file, and say "
+        "since which version it is deprecated.",
+        (called("search_files", pattern="read_all"), called("read_file", path=r"^src/legacy\.py$")), (r"1\.1",),
+    ),
+    Task(
+        "timeout", "two calls",
+        "List the directory settings. Then read the file that is in it, and say which timeout it sets.",
+        (called("list_dir", path=r"^settings$"), called("read_file", path=r"^settings/server\.toml$")), (r"\b45\b",),
+    ),
+    Task(
+        "language", "two calls",
+        "Find the file that sets a language: search for \"language\". Then read that file, and say which port it "
+        "sets.",
+        (called("search_files", pattern="language"), called("read_file", path=r"^config/app\.toml$")), ("8473",),
+    ),
+    Task(
+        "usage", "two calls",
+        "List the directory docs. Then read the file about usage that is in it, and say which command shows all "
+        "orders.",
+        (called("list_dir", path=r"^docs$"), called("read_file", path=r"^docs/usage\.md$")), ("orderly list",),
+    ),
+    Task(
+        "imports", "two calls",
+        "Read src/main.py: it imports a function from another file in src. Then read that file, and say which other "
+        "function it defines.",
+        (called("read_file", path=r"^src/main\.py$"), called("read_file", path=r"^src/orders\.py$")), ("total_price",),
+    ),
 )  # fmt: skip
 
 
@@ -224,8 +278,8 @@ async def refused(approval: Approval) -> ApprovalAnswer:
     return ApprovalAnswer(approved=False, reason="files must not be changed today")
 
 
-async def tried(task: Task, backend: TextBackend) -> dict[str, Any]:
-    """Run a task in a repository of its own."""
+async def tried(task: Task, backend: TextBackend, parts: Collection[str] = ()) -> dict[str, Any]:
+    """Run a task in a repository of its own, with these of the `PARTS`."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve()
         for name, text in FILES.items():
@@ -237,12 +291,15 @@ async def tried(task: Task, backend: TextBackend) -> dict[str, Any]:
             system=SYSTEM,
             tier=Tier.RUN,
             budget=Budget(rounds=ROUNDS),
-            after_results=GO_ON,
+            after_results=GO_ON_BY_CALL if "reminder" in parts else GO_ON,
             after_failures=TRY_AGAIN,
-            settings={"max_tokens": MAX_TOKENS},
+            settings={"max_tokens": MAX_TOKENS, **({"parallel": False} if "one_call" in parts else {})},
             hooks=Hooks(invocation=(Planted(task.planted),)),
         )
-        agent = Agent(backend, [*reading_tools(root, characters=4_000), *write], config, confirm=refused)
+        backend.constraint = Constraint("required") if "grammar" in parts else None
+        reading = small_reading_tools(root, only_calls="whole_files" in parts)
+        ending = [answer_tool()] if "answer" in parts else []
+        agent = Agent(backend, [*reading, *write, *ending], config, confirm=refused)
         calls: Calls = []
         begun = process_time()
         async for event in agent.run(task.question, run_id=task.name):
@@ -295,10 +352,14 @@ def load() -> dict[str, Any]:
 
 def save(data: dict[str, Any]) -> None:
     """Keep the results, one run a line."""
-    order = {
-        (m, f, t.name): at for at, (m, f, t) in enumerate((m, f, t) for m in MODELS for f in FORMATS for t in TASKS)
-    }
-    runs = sorted(data["runs"], key=lambda run: order.get((run["model"], run["format"], run["task"]), len(order)))
+    names = [task.name for task in TASKS]
+
+    def place(run: Mapping[str, Any]) -> tuple[Any, ...]:
+        way = run["way"]
+        ways = way != "prose", len(way), way
+        return MODELS.index(run["model"]), FORMATS.index(run["format"]), *ways, names.index(run["task"])
+
+    runs = sorted(data["runs"], key=place)
     head = json.dumps({key: value for key, value in data.items() if key != "runs"})[:-1]
     lines = ",\n".join(json.dumps(run, ensure_ascii=False) for run in runs)
     whole = f'{head}, "runs": [\n{lines}\n]}}\n'
@@ -308,17 +369,17 @@ def save(data: dict[str, Any]) -> None:
 
 
 def table(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """A row for each model and format: of each kind, how many tasks were done."""
+    """A row for each model, format and way: of each kind, how many tasks were done."""
     kinds = tuple(dict.fromkeys(task.kind for task in TASKS))
-    rows: list[tuple[str, ...]] = [("model", "format", *kinds, "all")]
-    for model in MODELS:
-        for format in FORMATS:
-            runs = [run for run in data["runs"] if (run["model"], run["format"]) == (model, format)]
-            if not runs:
-                continue
-            cells = [[run["done"] for run in runs if run["kind"] == kind] for kind in kinds]
-            cells.append([run["done"] for run in runs])
-            rows.append((model, f"`{format}`", *(f"{sum(cell)} of {len(cell)}" if cell else "-" for cell in cells)))
+    rows: list[tuple[str, ...]] = [("model", "format", "way", *kinds, "all")]
+    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for run in data["runs"]:
+        groups.setdefault((run["model"], run["format"], run["way"]), []).append(run)
+    for (model, format, way), runs in groups.items():
+        cells = [[run["done"] for run in runs if run["kind"] == kind] for kind in kinds]
+        cells.append([run["done"] for run in runs])
+        counts = (f"{sum(cell)} of {len(cell)}" if cell else "-" for cell in cells)
+        rows.append((model, f"`{format}`", way, *counts))
     return rows
 
 
@@ -327,17 +388,21 @@ def main() -> int:
     parser.add_argument("--model", choices=MODELS, action="append")
     parser.add_argument("--format", action="append")
     parser.add_argument("--task", choices=[task.name for task in TASKS], action="append")
+    parser.add_argument("--way", choices=WAYS, default="calls")
+    parser.add_argument("--without", choices=PARTS, action="append", default=[])
     parser.add_argument("--threads", type=int)
     parser.add_argument("--show", action="store_true")
     options = parser.parse_args()
+    parts = [part for part in PARTS if options.way == "calls" and part not in options.without]
+    way = " without ".join((options.way, *options.without))
     data = load()
-    done = {(run["model"], run["format"], run["task"]) for run in data["runs"]}
+    done = {(run["model"], run["format"], run["way"], run["task"]) for run in data["runs"]}
     for model in () if options.show else options.model or MODELS:
         wanted = [
             (format, task)
             for format in options.format or FORMATS
             for task in TASKS
-            if (model, format, task.name) not in done and task.name in (options.task or [task.name])
+            if (model, format, way, task.name) not in done and task.name in (options.task or [task.name])
         ]
         if not wanted:
             continue
@@ -345,13 +410,11 @@ def main() -> int:
         opened = LocalModel(locate(model, say=print), context=8_192, threads=options.threads)
         for format, task in wanted:
             backend = TextBackend(local_source(opened), format=format, model=model)
-            run = {"model": model, "format": format, **asyncio.run(tried(task, backend))}
+            run = {"model": model, "format": format, "way": way, **asyncio.run(tried(task, backend, parts))}
             data["runs"].append(run)
             save(data)
-            print(
-                f"{model} {format} {task.name}: {'done' if run['done'] else run['wrong']} {run['processor_seconds']} s",
-                flush=True,
-            )
+            verdict = "done" if run["done"] else run["wrong"]
+            print(f"{model} {format} {way} {task.name}: {verdict} {run['processor_seconds']} s", flush=True)
     for row in table(data):
         print(" | ".join(row))
     return 0

@@ -527,9 +527,11 @@ def _intents() -> str:
 
 def _tasks() -> str:
     data = json.loads((ROOT / "benchmarks" / "local_tasks.json").read_text("utf-8"))
-    groups: dict[tuple[str, str], dict[str, list[bool]]] = {}
+    groups: dict[tuple[str, str, str], dict[str, list[bool]]] = {}
     for run in data["runs"]:
-        kinds = groups.setdefault((run["model"], run["format"]), {})
+        if "without" in run["way"]:  # docs/explanation/effect.md has these
+            continue
+        kinds = groups.setdefault((run["model"], run["format"], run["way"]), {})
         kinds.setdefault(run["kind"], []).append(run["done"])
         kinds.setdefault("all", []).append(run["done"])
     names = ("one call", "two calls", "recovery", "refusal", "all")
@@ -537,15 +539,37 @@ def _tasks() -> str:
         (
             model,
             f"`{format}`",
+            way,
             *(f"{sum(kinds[name])} of {len(kinds[name])}" if name in kinds else "-" for name in names),
         )
-        for (model, format), kinds in groups.items()
+        for (model, format, way), kinds in groups.items()
     )
     machine = data["machine"]
     where = ", ".join(
         (machine["processor"], f"{machine['cores']} cores", f"{machine['memory_gib']} GiB", machine["system"])
     )
-    return _table(("model", "format", *names), rows) + f"\nMeasured on: {where}, {machine['llama.cpp']}.\n"
+    return _table(("model", "format", "answers", *names), rows) + f"\nMeasured on: {where}, {machine['llama.cpp']}.\n"
+
+
+def _two_calls() -> str:
+    """Return the table of the tasks of two calls, with and without the parts of the way `calls`."""
+    data = json.loads((ROOT / "benchmarks" / "local_tasks.json").read_text("utf-8"))
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for run in data["runs"]:
+        if run["kind"] == "two calls":
+            groups.setdefault((run["model"], run["format"], run["way"]), []).append(run)
+    rows = (
+        (
+            model,
+            f"`{format}`",
+            way,
+            f"{sum(not any('calls' in missing for missing in run['wrong']) for run in runs)} of {len(runs)}",
+            f"{sum(run['done'] for run in runs)} of {len(runs)}",
+            f"{sum(run['rounds'] for run in runs) / len(runs):.1f}",
+        )
+        for (model, format, way), runs in groups.items()
+    )
+    return _table(("model", "format", "answers", "both calls made", "done", "rounds"), rows)
 
 
 def _faults() -> str:
@@ -738,6 +762,7 @@ _TABLES: dict[str, Callable[[], str]] = {
     "weights": _weights,
     "intents": _intents,
     "tasks": _tasks,
+    "two-calls": _two_calls,
     "translation": _translation,
     "nodes": _nodes,
     "faults": _faults,

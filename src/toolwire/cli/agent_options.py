@@ -78,9 +78,9 @@ class AgentOptions:
         str | None,
         typer.Option(
             help="auto: the model can write no malformed call; required: nothing but calls, up to the last round of "
-            "--max-rounds or a tool that ends the turn; by default, anything. It needs calls in the text, of a model "
-            "on this machine or of an --api that takes grammars, such as vllm; or an --api with strict tools, such as "
-            "openai."
+            "--max-rounds or a tool that ends the turn, which a model on this machine gets; by default, anything. It "
+            "needs calls in the text, of a model on this machine or of an --api that takes grammars, such as vllm; or "
+            "an --api with strict tools, such as openai."
         ),
     ] = None
     policy: PolicyFile = None

@@ -15,11 +15,12 @@ from toolwire.agent.config import AgentConfig
 from toolwire.agent.loading import Environment, open_agent, open_team
 from toolwire.agent.model_pool import Models, local_name
 from toolwire.agent.team import AgentTeam
-from toolwire.builtin.toolsets import builtin_tools, ending_tools, reading_tools
+from toolwire.builtin.toolsets import answer_tool, builtin_tools, ending_tools
 from toolwire.cli.agent_options import DEFAULT_MODEL, AgentOptions
 from toolwire.cli.console import CliError, console, say, styled
 from toolwire.cli.mcp_command import confirm_at_terminal, silence_sdk_loggers
-from toolwire.cli.small_model_prompts import GO_ON, RESULT_CHARACTERS, TRY_AGAIN
+from toolwire.cli.small_model_prompts import GO_ON, GO_ON_BY_CALL, TRY_AGAIN
+from toolwire.cli.small_model_tools import small_reading_tools
 from toolwire.cli.tool_options import file_tools, load_policy
 from toolwire.cli.tools_command import tier_of
 from toolwire.config.option_profiles import option_profile
@@ -30,6 +31,7 @@ from toolwire.execution.registry import ToolRegistry
 from toolwire.models.backends import Backend
 from toolwire.policy.intent import TierGate
 from toolwire.policy.policy import Policy
+from toolwire.providers.output_request import FINAL_ANSWER
 from toolwire.telemetry.defaults import SWITCH
 from toolwire.telemetry.recorder import Recorder
 from toolwire.tools import Tier
@@ -171,9 +173,13 @@ async def _agent_from_options(
     tier = None if options.tier is None else tier_of(options.tier)
     # A small model is confused by many tools; it gets those that change something if the user asks for them.
     built_in = Tier.WALK if small and options.gate is None else Tier.RUN
-    tools = _tools(options, built_in if tier is None else tier, small=small)
+    # A model that may write nothing but calls, one per answer, ends with the tool for its answer.
+    only_calls = small and options.constraint_mode == "required"
+    tools = _tools(options, built_in if tier is None else tier, small=small, only_calls=only_calls)
     try:
         registry = ToolRegistry(tools)
+        if only_calls and tools and FINAL_ANSWER not in registry:
+            registry.register(answer_tool())
     except DefinitionError as error:
         raise CliError(str(error)) from error
     config = AgentConfig(
@@ -182,9 +188,10 @@ async def _agent_from_options(
         # A user who names a root wants it read, whatever the words of the task are.
         gate=TierGate(min_tier=Tier.WALK, max_tier=Tier.RUN if tier is None else tier) if options.gate else None,
         budget=Budget(rounds=options.max_rounds or ROUNDS[small]),
-        after_results=GO_ON if small else "",
+        after_results=GO_ON_BY_CALL if only_calls else GO_ON if small else "",
         after_failures=TRY_AGAIN if small else "",
         context=CONTEXT if small else None,
+        settings={"parallel": False} if only_calls else {},
     )
     try:
         backend = await models.open(profile, format=options.format)
@@ -200,13 +207,13 @@ async def _agent_from_options(
     return OpenAgent(agent, agent, (profile,), models)
 
 
-def _tools(options: AgentOptions, tier: Tier, *, small: bool) -> list[object]:
+def _tools(options: AgentOptions, tier: Tier, *, small: bool, only_calls: bool = False) -> list[object]:
     """Return the built-in tools for the roots, up to a tier, and the tools in the given files."""
     tools: list[object] = []
     if options.root:
         ending = {tool.definition.name for tool in ending_tools()}
         try:
-            reading = reading_tools(*options.root, characters=RESULT_CHARACTERS) if small else ()
+            reading = small_reading_tools(*options.root, only_calls=only_calls) if small else []
             builtin = builtin_tools(*options.root, tier=tier)
         except ToolError as error:
             raise CliError(str(error)) from error

@@ -294,12 +294,7 @@ def _summarized(value: Any) -> Any:
 
 
 def _enveloped(value: Any) -> Any:
-    match value:
-        case bool():
-            return {} if value else None
-        case str():
-            return {"agent": value}
-    return value
+    return {"agent": value} if isinstance(value, str) else _summarized(value)
 
 
 def _gate_table(value: Any) -> Any:
