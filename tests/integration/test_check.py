@@ -173,6 +173,65 @@ def test_faults_of_messages_are_found(
     assert {name: result["status"] for name, result in results.items()} == dict.fromkeys(probes, "failed"), results
 
 
+def _changed_items(**members: Any) -> Any:
+    """Return a change of a whole answer of Responses: other members of its calls."""
+
+    def whole(body: Any) -> Any:
+        items = [{**item, **members} if item["type"] == "function_call" else item for item in body["output"]]
+        return {**body, "output": items}
+
+    return whole
+
+
+def _changed_events(kind: str, **members: Any) -> Any:
+    """Return a change of a stream of Responses: other members of the events of one kind."""
+    return lambda chunks: [{**chunk, **members} if kind in chunk.get("type", "") else chunk for chunk in chunks]
+
+
+def _without_output(chunks: list[Any]) -> list[Any]:
+    last = chunks[-1]
+    return [*chunks[:-1], {**last, "response": {**last["response"], "output": []}}]
+
+
+def _with_empty_items(chunks: list[Any]) -> list[Any]:
+    return [
+        {**chunk, "item": {**chunk["item"], "arguments": ""}}
+        if chunk.get("type") == "response.output_item.done" and "arguments" in chunk["item"]
+        else chunk
+        for chunk in chunks
+    ]
+
+
+@pytest.mark.parametrize(
+    ("probe", "fault"),
+    [
+        ("call-item", Fault(whole=_changed_items(arguments={"city": "Paris"}))),
+        ("call-item", Fault(whole=_changed_items(call_id=None))),
+        ("items", Fault(chunks=_changed_events("", output_index=0))),
+        ("arguments-done", Fault(chunks=_changed_events("arguments.delta", item_id="fc_other"))),
+        ("arguments-done", Fault(chunks=_with_empty_items)),
+        ("arguments-done", Fault(chunks=_without_output)),
+    ],
+    ids=["object", "id", "index", "item", "done", "completed"],
+)
+def test_faults_of_responses_are_found(probe: str, fault: Fault, capsys: pytest.CaptureFixture[str]) -> None:
+    with probed("openai_responses", fault) as url:
+        _, results, _ = check(capsys, *of("openai_responses", url, "--only", probe))
+    assert results[probe]["status"] == "failed", results
+
+
+def _with_text_for_arguments(body: Any) -> Any:
+    for call in body["message"].get("tool_calls", ()):
+        call["function"]["arguments"] = json.dumps(call["function"]["arguments"])
+    return body
+
+
+def test_arguments_of_ollama_are_objects(capsys: pytest.CaptureFixture[str]) -> None:
+    with probed("ollama", Fault(whole=_with_text_for_arguments)) as url:
+        _, results, _ = check(capsys, *of("ollama", url, "--only", "input-object"))
+    assert results["input-object"]["status"] == "failed", results
+
+
 def test_a_weak_model_is_not_a_fault(capsys: pytest.CaptureFixture[str]) -> None:
     # It answers everything with the same words, which no server can help.
     def weak(answer: Any, _: Any) -> Any:

@@ -9,6 +9,7 @@ from toolwire.probes.argument_probes import ARGUMENT_PROBES
 from toolwire.probes.call_probes import CALL_PROBES
 from toolwire.probes.choice_probes import CHOICE_PROBES
 from toolwire.probes.error_probes import ERROR_PROBES
+from toolwire.probes.event_probes import EVENT_PROBES
 from toolwire.probes.probe import Probe
 from toolwire.probes.prompt_probes import PROMPT_PROBES
 from toolwire.probes.result_probes import RESULT_PROBES
@@ -18,6 +19,7 @@ PROBES: Final[tuple[Probe, ...]] = (
     *ANSWER_PROBES,
     *CALL_PROBES,
     *WIRE_PROBES,
+    *EVENT_PROBES,
     *CHOICE_PROBES,
     *ARGUMENT_PROBES,
     *RESULT_PROBES,

@@ -6,7 +6,6 @@ Clients differ in how much they forgive. These rules are those that some of them
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any, Final
 
 from toolwire.client.response_body import json_of
@@ -46,7 +45,7 @@ def _has_members(exchanges: Sequence[ProbeExchange]) -> None:
 
 def _adds_up(exchanges: Sequence[ProbeExchange]) -> None:
     for exchange in exchanges:
-        usages = [usage for chunk in _objects(exchange) if isinstance(usage := chunk.get("usage"), dict)]
+        usages = [usage for chunk in objects_of(exchange) if isinstance(usage := chunk.get("usage"), dict)]
         if not usages:
             raise RuleNotShown("no tokens are reported")
         reported = [usages[-1].get(name) for name in ("prompt_tokens", "completion_tokens", "total_tokens")]
@@ -57,7 +56,7 @@ def _adds_up(exchanges: Sequence[ProbeExchange]) -> None:
             raise ProbeFailed(f"total_tokens{exchange.place} is {parts[2]}, not {parts[0]} + {parts[1]}")
 
 
-def _objects(exchange: ProbeExchange) -> list[dict[str, Any]]:
+def objects_of(exchange: ProbeExchange) -> list[dict[str, Any]]:
     """Return the objects of an answer: those of a stream, or the whole one."""
     if not exchange.request.chat.stream:
         return [exchange.json] if isinstance(exchange.json, dict) else []
@@ -116,7 +115,7 @@ def _arrives_over_time(exchanges: Sequence[ProbeExchange]) -> None:
 
 def _deltas(exchange: ProbeExchange) -> Iterator[dict[str, Any]]:
     """Yield the deltas of a stream of Chat Completions."""
-    for chunk in _objects(exchange):
+    for chunk in objects_of(exchange):
         delta = value_at(chunk, "choices.0.delta")
         if isinstance(delta, dict):
             yield delta
@@ -147,7 +146,7 @@ def _calls_in(value: Any, place: str) -> list[dict[str, Any]]:
     return value
 
 
-def _text_or_number(item: Mapping[str, Any], name: str) -> str | int | None:
+def text_or_number(item: Mapping[str, Any], name: str) -> str | int | None:
     """Return a member by which parts of a stream belong together; None if it is missing.
 
     Raises:
@@ -175,7 +174,7 @@ def _arguments_are_objects(exchanges: Sequence[ProbeExchange]) -> None:
         calls = _call_deltas(exchange) if exchange.request.chat.stream else _whole_calls(exchange)
         texts: dict[Any, str] = {}
         for at, call in enumerate(calls):
-            index = _text_or_number(call, "index") if exchange.request.chat.stream else at
+            index = text_or_number(call, "index") if exchange.request.chat.stream else at
             arguments = value_at(call, "function.arguments")
             texts[index] = texts.get(index, "") + (arguments if isinstance(arguments, str) else "")
         for text in texts.values():
@@ -195,7 +194,7 @@ def _content_beside_calls(exchanges: Sequence[ProbeExchange]) -> None:
 def _chunks_belong_together(exchanges: Sequence[ProbeExchange]) -> None:
     for exchange in exchanges:
         # Azure sends the results of its filters in chunks without a choice, an id and a kind.
-        chunks = [chunk for chunk in _objects(exchange) if chunk.get("choices") != []]
+        chunks = [chunk for chunk in objects_of(exchange) if chunk.get("choices") != []]
         for chunk in chunks:
             if chunk.get("object") != "chat.completion.chunk":
                 raise ProbeFailed(f"the object of a chunk is {chunk.get('object')!r}, not 'chat.completion.chunk'")
@@ -207,12 +206,12 @@ def _chunks_belong_together(exchanges: Sequence[ProbeExchange]) -> None:
 
 def _finishes_once(exchanges: Sequence[ProbeExchange]) -> None:
     for exchange in exchanges:
-        reasons = [value_at(chunk, "choices.0.finish_reason") for chunk in _objects(exchange)]
+        reasons = [value_at(chunk, "choices.0.finish_reason") for chunk in objects_of(exchange)]
         final = [reason for reason in reasons if reason not in (None, MISSING, "")]
         if len(final) != 1:
             raise ProbeFailed(f"the stream has {len(final)} finish reasons, not one")
         at = reasons.index(final[0])
-        for chunk in _objects(exchange)[at + 1 :]:
+        for chunk in objects_of(exchange)[at + 1 :]:
             if value_at(chunk, "choices.0.delta.content") not in (None, MISSING, ""):
                 raise ProbeFailed("text follows the finish reason of the stream")
             if value_at(chunk, "choices.0.delta.tool_calls") not in (None, MISSING, []):
@@ -230,7 +229,7 @@ def _calls_have_indexes(exchanges: Sequence[ProbeExchange]) -> None:
     exchange = exchange_with_calls(exchanges)
     indexes: list[Any] = []
     for call in _call_deltas(exchange):
-        index = _text_or_number(call, "index")
+        index = text_or_number(call, "index")
         if not isinstance(index, int):
             raise ProbeFailed(f"a delta of a call has the index {index!r}")
         if index not in indexes:
@@ -246,11 +245,11 @@ def _begins_calls_once(exchanges: Sequence[ProbeExchange]) -> None:
     names: dict[Any, str] = {}
     ids: dict[Any, set[str | int]] = {}
     for call in _call_deltas(exchange):
-        index = _text_or_number(call, "index")
+        index = text_or_number(call, "index")
         name = value_at(call, "function.name")
         names[index] = names.get(index, "") + (name if isinstance(name, str) else "")
         of_call = ids.setdefault(index, set())
-        if identifier := _text_or_number(call, "id"):
+        if identifier := text_or_number(call, "id"):
             of_call.add(identifier)
     offered = {tool.name for tool in exchange.request.chat.tools}
     # Many clients join the names of all deltas, as they join the arguments.
@@ -269,71 +268,6 @@ def _arguments_join(exchanges: Sequence[ProbeExchange]) -> None:
             raise ProbeFailed(f"the arguments of a delta are {arguments!r:.80}, not a part of JSON text")
 
 
-# -- Messages and Responses ------------------------------------------------------------------------------------------
-
-
-def _types(exchange: ProbeExchange) -> list[tuple[str, dict[str, Any]]]:
-    return [(str(item.get("type")), item) for item in _objects(exchange) if item.get("type") != "ping"]
-
-
-def _blocks_are_paired(exchanges: Sequence[ProbeExchange]) -> None:
-    for exchange in exchanges:
-        events = _types(exchange)
-        names = [name for name, _ in events]
-        if not names or names[0] != "message_start" or names[-1] != "message_stop":
-            raise ProbeFailed(f"the stream begins with {names[:1]} and ends with {names[-1:]}")
-        opened: list[Any] = []
-        closed: list[Any] = []
-        for name, event in events:
-            index = event.get("index")
-            if name == "content_block_start":
-                opened.append(index)
-            elif name in ("content_block_delta", "content_block_stop") and (index not in opened or index in closed):
-                raise ProbeFailed(f"{name} has the index {index!r} of a block that is not open")
-            if name == "content_block_stop":
-                closed.append(index)
-        if opened != closed or opened != list(range(len(opened))):
-            raise ProbeFailed(f"blocks {opened} begin and blocks {closed} end")
-        if "message_delta" not in names:
-            raise ProbeFailed("the stream has no message_delta with the stop reason")
-
-
-def _inputs_are_objects(exchanges: Sequence[ProbeExchange]) -> None:
-    exchange_with_calls(exchanges)
-    for exchange in exchanges:
-        blocks = value_at(exchange.json, "content") if not exchange.request.chat.stream else ()
-        starts = [value_at(item, "content_block") for name, item in _types(exchange) if name == "content_block_start"]
-        for block in (*(blocks if isinstance(blocks, list) else ()), *starts):
-            if value_at(block, "type") == "tool_use" and not isinstance(value_at(block, "input"), dict):
-                raise ProbeFailed(
-                    f"the input of a call is {value_at(block, 'input')!r:.80}{exchange.place}, not an object"
-                )
-
-
-def _items_are_in_order(exchanges: Sequence[ProbeExchange]) -> None:
-    for exchange in exchanges:
-        events = _types(exchange)
-        names = [name for name, _ in events]
-        if names[:1] != ["response.created"] or names[-1:] != ["response.completed"]:
-            raise ProbeFailed(f"the stream begins with {names[:1]} and ends with {names[-1:]}")
-        numbers = [number for _, event in events if isinstance(number := event.get("sequence_number"), int)]
-        if len(numbers) < len(events) or any(first >= second for first, second in pairwise(numbers)):
-            raise ProbeFailed("the numbers of the events do not rise")
-        if names.count("response.output_item.added") != names.count("response.output_item.done"):
-            raise ProbeFailed("an item of the output begins and does not end")
-
-
-def _ends_as_streamed(exchanges: Sequence[ProbeExchange]) -> None:
-    exchange = exchange_with_calls(exchanges)
-    joined: dict[Any, str] = {}
-    for name, event in _types(exchange):
-        item = _text_or_number(event, "item_id")
-        if name == "response.function_call_arguments.delta":
-            joined[item] = joined.get(item, "") + str(event.get("delta"))
-        if name == "response.function_call_arguments.done" and event.get("arguments") != joined.get(item):
-            raise ProbeFailed("the arguments at the end of a call are not those of its deltas")
-
-
 def _chat(id: str, title: str, requests: tuple[Any, ...], judge: Callable[[Sequence[ProbeExchange]], None]) -> Probe:
     return Probe(id, "bytes", title, _STREAM, requests, judge, _CHAT)
 
@@ -341,8 +275,6 @@ def _chat(id: str, title: str, requests: tuple[Any, ...], judge: Callable[[Seque
 _STREAMS: Final = (ask.PLAIN_STREAM, ask.CALL_STREAM)
 _CALL: Final = (ask.CALL, ask.unless_called(ask.FORCED))
 _CALL_STREAM: Final = (ask.CALL_STREAM, ask.unless_called(ask.FORCED_STREAM))
-_MESSAGES: Final = frozenset(("anthropic_messages",))
-_RESPONSES: Final = frozenset(("openai_responses",))
 _SSE: Final = "https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation"
 
 WIRE_PROBES: Final = (
@@ -442,41 +374,5 @@ WIRE_PROBES: Final = (
         _begins_calls_once,
     ),
     _chat("argument-deltas", "The arguments of a call in a stream are parts of a text.", _CALL_STREAM, _arguments_join),
-    Probe(
-        "blocks",
-        "bytes",
-        "Each block of a stream begins once and ends once, in order.",
-        "https://docs.claude.com/en/api/messages-streaming#event-types",
-        (*_STREAMS, ask.PARALLEL_STREAM),
-        _blocks_are_paired,
-        _MESSAGES,
-    ),
-    Probe(
-        "input-object",
-        "bytes",
-        "The input of a call is an object, also where its block begins in a stream.",
-        "https://docs.claude.com/en/api/messages",
-        (ask.CALL, ask.CALL_STREAM, ask.unless_called(ask.FORCED)),
-        _inputs_are_objects,
-        _MESSAGES,
-    ),
-    Probe(
-        "items",
-        "bytes",
-        "The events of a stream are numbered, and each item begins and ends.",
-        "https://platform.openai.com/docs/api-reference/responses-streaming",
-        _STREAMS,
-        _items_are_in_order,
-        _RESPONSES,
-    ),
-    Probe(
-        "arguments-done",
-        "bytes",
-        "The arguments at the end of a call are those of its deltas.",
-        "https://platform.openai.com/docs/api-reference/responses-streaming",
-        _CALL_STREAM,
-        _ends_as_streamed,
-        _RESPONSES,
-    ),
 )
 """The probes of the bytes and of streams."""
