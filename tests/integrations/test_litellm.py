@@ -77,6 +77,16 @@ def test_parallel_calls_and_their_results(provider: Any) -> None:
     assert second.choices[0].message.content == ANSWER and second.choices[0].finish_reason == "stop"
 
 
+@pytest.mark.parametrize("is_async", [False, True], ids=["plain", "async"])
+def test_several_choices_are_several_answers(provider: Any, is_async: bool) -> None:
+    answers = iter(["one", "two", "three"])
+    request = provider(lambda messages: next(answers)) | {"n": 2}
+    answer = asyncio.run(litellm.acompletion(**request)) if is_async else litellm.completion(**request)
+    assert [(choice.index, choice.message.content) for choice in answer.choices] == [(0, "one"), (1, "two")]
+    alone = litellm.completion(**(request | {"n": 1}))
+    assert answer.usage.prompt_tokens == 2 * alone.usage.prompt_tokens
+
+
 @pytest.mark.parametrize("model", [slow, slow_async])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 def test_a_model_that_takes_too_long_is_a_timeout(provider: Any, model: Any, stream: bool) -> None:

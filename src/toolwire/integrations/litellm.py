@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, closing
+from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 from toolwire._surface import needs_extra
@@ -35,7 +38,7 @@ class ToolwireLiteLLM(CustomLLM):
     the others. Calls that are incomplete are left out of a whole answer; in a stream their arguments are not JSON. An
     error of the model is an exception of LiteLLM with the status, or else 502; a request that cannot be sent to the
     model has 400, with which LiteLLM does not try again. A model that takes longer than `timeout` is stopped, which is
-    a `litellm.Timeout`.
+    a `litellm.Timeout`. It is asked several times for the `n` choices of a whole answer; a stream has one.
 
     Args:
         model: the model; see `toolwire.integrations.AnyModel`.
@@ -60,10 +63,12 @@ class ToolwireLiteLLM(CustomLLM):
         """Return a whole answer; LiteLLM's other arguments in `context` have no effect."""
         try:
             request = self._request(messages, optional_params)
-            response = self._adapted.ask_blocking(request, seconds=_seconds(timeout))
+            responses = [
+                self._adapted.ask_blocking(request, seconds=_seconds(timeout)) for _ in _choices(optional_params)
+            ]
         except _ERRORS as error:
             raise _litellm_error(error) from error
-        return _whole(response, self._adapted.name)
+        return _whole(responses, self._adapted.name)
 
     async def acompletion(
         self, messages: list[Any], optional_params: dict[str, Any], timeout: Any = None, **context: Any
@@ -71,10 +76,10 @@ class ToolwireLiteLLM(CustomLLM):
         """Return a whole answer; see `completion`."""
         try:
             request = self._request(messages, optional_params)
-            response = await self._adapted.ask(request, seconds=_seconds(timeout))
+            responses = [await self._adapted.ask(request, seconds=_seconds(timeout)) for _ in _choices(optional_params)]
         except _ERRORS as error:
             raise _litellm_error(error) from error
-        return _whole(response, self._adapted.name)
+        return _whole(responses, self._adapted.name)
 
     def streaming(
         self, messages: list[Any], optional_params: dict[str, Any], timeout: Any = None, **context: Any
@@ -106,8 +111,8 @@ class ToolwireLiteLLM(CustomLLM):
     def _request(self, messages: list[Any], members: dict[str, Any]) -> ChatRequest:
         # LiteLLM puts the members that it does not know under `extra_body`, as the OpenAI client does.
         members = {**members, **(members.get("extra_body") or {})}
-        members.pop("extra_body", None)
-        members.pop("stream", None)
+        for name in ("extra_body", "stream", "n"):
+            members.pop(name, None)
         return chat_request(messages, **{**self._settings, **members})
 
 
@@ -143,8 +148,17 @@ class _Chunks:
         return ModelResponseStream(model=self._model, choices=[choice])
 
 
-def _whole(response: ParsedResponse, model: str) -> Any:
-    body = _API.encode_response(response, model=model)
+def _choices(members: dict[str, Any]) -> range:
+    """Return the indexes of the choices that a request asks for with `n`."""
+    return range(int(members.get("n") or 1))
+
+
+def _whole(responses: Sequence[ParsedResponse], model: str) -> Any:
+    """Return the answers to one request as its choices."""
+    counts = [response.usage for response in responses if response.usage is not None]
+    body = _API.encode_response(replace(responses[0], usage=reduce(add, counts) if counts else None), model=model)
+    for index, response in enumerate(responses[1:], 1):
+        body["choices"] += [{**_API.encode_response(response)["choices"][0], "index": index}]
     # LiteLLM makes an id and a time: ours depend on the answer alone, and its proxy counts equal ids as one request.
     del body["id"], body["created"]
     return ModelResponse(**body)

@@ -197,8 +197,9 @@ class ToolwireLLM(FunctionCallingLLM):
         if offered:
             members["tool_choice"] = "required" if tool_required else "auto"
             members["parallel_tool_calls"] = allow_parallel_tool_calls
-        # LlamaIndex's programs pass a choice of None, and mean `tool_required`.
-        return members | {name: value for name, value in kwargs.items() if value is not None}
+        if kwargs.get("tool_choice") is None:
+            kwargs.pop("tool_choice", None)  # LlamaIndex's programs pass None, and mean `tool_required`
+        return members | kwargs
 
     def _request(self, messages: Sequence[ChatMessage], members: Mapping[str, Any]) -> ChatRequest:
         return chat_request(map(_chat_message, messages), **{**self.settings, **members})
