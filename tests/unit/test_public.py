@@ -76,7 +76,7 @@ def _loaded(statement: str) -> set[str]:
 
 RUNNING = {
     "Agent", "AgentConfig", "ApprovalAnswer", "AllowedRoots", "Approval", "Budget", "Client",
-    "CommandSettings", "Confirm", "Disclosure", "Envelope",
+    "CommandSettings", "Confirm", "answer_tool", "Disclosure", "Envelope",
     "EnvelopeDocument", "EnvelopeHeader", "EnvelopeSection", "ExecutorOptions", "Issue", "Outcome", "Together",
     "ToolExecutor", "ToolRegistry", "builtin_tools", "command_tools", "count_definitions", "editing_tools",
     "dump_messages", "dump_session", "ending_tools", "load_configuration", "load_messages", "load_session", "present",
