@@ -15,6 +15,7 @@ from toolwire.messages import Message, ParsedResponse, ToolCall, ToolResult
 from toolwire.text.identity_cache import IdentityCache
 from toolwire.text.suggest import suggests_keywords
 from toolwire.tools import ToolDefinition
+from toolwire.wire.prompt_styles import DEFAULT_STYLE, PromptStyle
 from toolwire.wire.prompts import prompt, render_definitions
 
 _T = TypeVar("_T")
@@ -98,9 +99,12 @@ class ManifestInjector:
     The tools replace `{{tools}}`. A prompt without this placeholder gets them at its end, or not at all with
     `inject="placeholder"`. A prompt that consists of the placeholder alone gets a sentence before them. For a model
     that reads tools in a field of its API, their names replace the placeholder, and nothing is added.
+
+    The sentences around the tools are those of `style`: a name from `toolwire.wire.PROMPT_STYLES`, or your own.
     """
 
     inject: Literal["append", "placeholder"] = "append"
+    style: str | PromptStyle = DEFAULT_STYLE
     _memo: IdentityCache = field(default_factory=lambda: IdentityCache(64), repr=False, compare=False)
 
     def __call__(self, text: str, turn: TurnInfo, /) -> str:
@@ -110,21 +114,23 @@ class ManifestInjector:
     def _inject(self, text: str, turn: TurnInfo) -> str:
         if PLACEHOLDER not in text:
             append = turn.tools and turn.format and self.inject == "append"
-            return prompt(turn.tools, format=turn.format, system=text) if append else text
+            return self._written(turn, text) if append else text
         if not turn.tools:
             return text.replace(PLACEHOLDER, NO_TOOLS)
         if not turn.format:
             return text.replace(PLACEHOLDER, ", ".join(tool.name for tool in turn.tools))
         if text.strip() == PLACEHOLDER:
-            return f"{PREFIX}\n\n{_manifest(turn)}"
+            return f"{PREFIX}\n\n{self._manifest(turn)}"
         before, _, after = text.partition(PLACEHOLDER)
         gap = "\n" if before.strip() and not before.endswith("\n") else ""
         # The tools appear once, however often the placeholder does: they may be most of the prompt.
-        return before + gap + _manifest(turn) + after.replace(PLACEHOLDER, "")
+        return before + gap + self._manifest(turn) + after.replace(PLACEHOLDER, "")
 
+    def _manifest(self, turn: TurnInfo) -> str:
+        return self._written(turn) or render_definitions(turn.tools, format=turn.format)
 
-def _manifest(turn: TurnInfo) -> str:
-    return prompt(turn.tools, format=turn.format) or render_definitions(turn.tools, format=turn.format)
+    def _written(self, turn: TurnInfo, system: str = "") -> str:
+        return prompt(turn.tools, format=turn.format, system=system, style=self.style)
 
 
 @suggests_keywords

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Final
 
-from toolwire.models.local.model_files import open_model
+from toolwire.models.local.model_files import locate
+from toolwire.models.local.runtime import LocalModel
 from toolwire.models.process_sources import Writer
+
+_PROMPT_CACHE: Final = 4096
+"""Memory for the prompts of a model in MiB, of which a few hundred questions fill the half.
+
+The columns of an evaluation ask the same questions, so most of their prompts begin alike, and reading a prompt takes
+longer than writing a call.
+"""
 
 
 @cache
@@ -18,4 +27,4 @@ def load_shared(name: str) -> Writer:
     Raises:
         ProviderError: there is no such model, or it cannot be loaded.
     """
-    return open_model(name)
+    return LocalModel(locate(name), prompt_cache=_PROMPT_CACHE)

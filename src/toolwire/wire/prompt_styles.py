@@ -49,7 +49,15 @@ RULES: Final = PromptStyle(
     "2. If the question asks for several things, make one call for each, one after another.\n"
     "3. If no tool fits the question, reply in plain words and make no call.",
 )
-PROMPT_STYLES: Final = {style.name: style for style in (RULES, BRIEF)}
+# A plain request makes small models call less often where no tool fits, and the smallest more often where one does.
+FUNCTIONS: Final = PromptStyle(
+    "functions",
+    before_tools="# Tools\n\nTo help the user, you can call one or more of these functions:",
+    before_example="Return each function call in this form:",
+    after_example="If a function fits the request, return only function calls, one for each thing that is asked, and "
+    "nothing else. If no function fits, answer in plain words.",
+)
+PROMPT_STYLES: Final = {style.name: style for style in (RULES, BRIEF, FUNCTIONS)}
 """The styles by their names; docs/explanation/effect.md says what models made of them."""
 DEFAULT_STYLE: Final = RULES.name
 

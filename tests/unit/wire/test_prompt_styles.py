@@ -8,7 +8,9 @@ import pytest
 
 import toolwire
 from toolwire import ConfigurationError, prompt
+from toolwire.agent.hooks import ManifestInjector, TurnInfo
 from toolwire.evaluation.prompt_files import open_style
+from toolwire.tools import ToolDefinition
 from toolwire.wire import PROMPT_STYLES, PromptStyle
 from toolwire.wire.prompt_styles import DEFAULT_STYLE
 
@@ -42,6 +44,15 @@ def test_each_style_has_a_name_and_no_empty_paragraph(name: str) -> None:
 
 def test_the_default_is_one_of_the_styles() -> None:
     assert prompt([TOOL], format="hermes") == prompt([TOOL], format="hermes", style=DEFAULT_STYLE)
+
+
+@pytest.mark.parametrize("text", ["Be brief.", "{{tools}}", "Be brief.\n{{tools}}"])
+def test_an_agent_can_use_a_style_of_its_own(text: str) -> None:
+    turn = TurnInfo(1, (ToolDefinition(**TOOL),), format="hermes")
+    assert all(
+        sentence in ManifestInjector(style=OWN)(text, turn) for sentence in (OWN.before_tools, OWN.after_example)
+    )
+    assert PROMPT_STYLES[DEFAULT_STYLE].after_example in ManifestInjector()(text, turn)
 
 
 def test_a_wrong_style_is_named() -> None:

@@ -19,6 +19,7 @@ from toolwire.messages import FinishReason
 from toolwire.models.local.gguf_metadata import chat_template
 
 CONTEXT_TOKENS = 16_384
+PROMPT_CACHE = 256
 JOIN_SECONDS = 5.0
 _CALLS: weakref.WeakSet[_Call] = weakref.WeakSet()
 
@@ -29,13 +30,21 @@ class LocalModel:
     Calls are synchronous inside the runtime, so each runs in a thread of its own and hands its chunks over a queue.
     """
 
-    def __init__(self, path: Path, *, context: int = CONTEXT_TOKENS, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        context: int = CONTEXT_TOKENS,
+        threads: int | None = None,
+        prompt_cache: int = PROMPT_CACHE,
+    ) -> None:
         """Load the model; takes seconds, in which the runtime lets no other thread run and no signal through.
 
         Args:
             path: a GGUF file.
             context: tokens of prompt and answer together.
             threads: processor threads; as many as this process may use if None.
+            prompt_cache: MiB of memory for prompts that were read: a later prompt that begins alike is read from there.
 
         Raises:
             ProviderError: no such file, not a model, or no runtime installed.
@@ -56,7 +65,7 @@ class LocalModel:
         params.use_jinja = True
         params.force_pure_content_parser = True
         params.verbosity = 0
-        params.cache_ram_mib = 256
+        params.cache_ram_mib = prompt_cache
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads or _threads()
         # The runtime always opens a port on loopback. It is not needed: a random key that nothing stores closes it.
         params.api_keys = [secrets.token_hex(32)]
