@@ -17,6 +17,7 @@ from toolwire.builtin.shown_calls import ShownCalls, link_note
 from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.search.re2_search import is_binary
+from toolwire.text.counted import counted
 
 MAX_WRITTEN = 4 << 20
 """Maximum size of a file that is written or edited, in bytes."""
@@ -76,7 +77,7 @@ class Editing:
             return _encoded(text)
 
         self._update(path, self._shown.take(_call(path, edits)), change)
-        count = "1 edit" if len(edits) == 1 else f"{len(edits)} edits"
+        count = counted(len(edits), "edit")
         return "; ".join([f"made {count} in {path}", *notes_of_edits])
 
     def preview_diff(self, arguments: dict[str, Any]) -> str:

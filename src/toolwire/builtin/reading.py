@@ -10,6 +10,7 @@ from toolwire.errors import ToolError
 from toolwire.runtime.allowed_roots import AllowedRoots
 from toolwire.runtime.directory_descriptors import entries_of
 from toolwire.search.re2_search import is_binary
+from toolwire.text.counted import counted
 from toolwire.text.escape import escape_invisible
 from toolwire.text.truncate import truncate
 
@@ -66,9 +67,6 @@ class Reading:
             start_line: the first line to read, counted from 1.
             end_line: the last line to read; 0 reads to the end of the file.
         """
-        exist = start_line >= 1 and (not end_line or end_line >= start_line)
-        if not exist and not self._short_files_whole:
-            raise ToolError(f"no such lines: {start_line} to {end_line}; lines are counted from 1")
         with (
             helpful(self._roots, path, "file", suggestions=self._suggestions),
             self._roots.reading(path) as file,
@@ -81,11 +79,10 @@ class Reading:
         lines = data.decode("utf-8", "replace").replace("\r\n", "\n").removesuffix("\n").split("\n")
         if self._short_files_whole and self._fits(lines):
             start_line, end_line = 1, 0
-        elif not exist:
+        if start_line < 1 or (end_line and end_line < start_line):
             raise ToolError(f"no such lines: {start_line} to {end_line}; lines are counted from 1")
         if start_line > len(lines):
-            count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
-            raise ToolError(f"{path} has only {count}, so there is no line {start_line}")
+            raise ToolError(f"{path} has only {counted(len(lines), 'line')}, so there is no line {start_line}")
         shown = list(_bounded(lines[start_line - 1 : end_line or None], self._characters))
         text = "\n".join(shown)
         last = start_line + len(shown) - 1

@@ -15,7 +15,7 @@ from toolwire.cli.agent_options import AgentOptions
 from toolwire.cli.approval_prompt import ApprovalPrompt
 from toolwire.cli.ask_run import RunOutcome, turn_enders
 from toolwire.cli.attached_files import attached_name, read_attachment, read_attachments
-from toolwire.cli.console import CliError, console, counted, leave, say, styled
+from toolwire.cli.console import CliError, console, leave, say, styled
 from toolwire.cli.event_printer import EventPrinter, OrderedPrompt
 from toolwire.cli.line_input import LineSource, open_line_source, with_echo, without_echo
 from toolwire.cli.named_session import NamedSession
@@ -31,6 +31,7 @@ from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.policy.intent import TierGate
 from toolwire.policy.session import Session
 from toolwire.telemetry.coached_backend import CoachedBackend
+from toolwire.text.counted import counted
 from toolwire.tools import Tier
 from toolwire.wire.format_registry import get_format
 

@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from toolwire.cli.console import CliError, console, counted, emit, styled
+from toolwire.cli.console import CliError, console, emit, styled
 from toolwire.cli.stats_command import open_archive, percentage
 from toolwire.telemetry.coach import CONFIDENCE, ENOUGH, EXPLORE, Advice, advise
 from toolwire.telemetry.defaults import standard_archive
+from toolwire.text.counted import counted
 
 app = typer.Typer(
     no_args_is_help=True, help="Recommend a format for each model, from recorded runs and from evaluations."

@@ -199,11 +199,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, such as "1 round" or "2 rounds"."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def call_line(name: str, arguments: Mapping[str, Any]) -> str:
     """Return a call on one line: its name and its arguments as JSON."""
     return f"{name} {json.dumps(arguments, ensure_ascii=False)}"

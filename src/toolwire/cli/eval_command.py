@@ -15,11 +15,12 @@ from rich.text import Text
 
 from toolwire._surface import needs_extra
 from toolwire.cli.agent_options import check_local_model
-from toolwire.cli.console import CliError, console, counted, emit, print_rows, say, styled
+from toolwire.cli.console import CliError, console, emit, print_rows, say, styled
 from toolwire.cli.format_option import read_formats
 from toolwire.cli.option_groups import takes_options
 from toolwire.errors import ConfigurationError, StateError, UnknownFormat
 from toolwire.providers.api_registry import get_api
+from toolwire.text.counted import counted
 from toolwire.text.suggest import closest, did_you_mean
 from toolwire.wire.format_registry import AUTO, get_format
 from toolwire.wire.prompt_styles import DEFAULT_STYLE, PROMPT_STYLES

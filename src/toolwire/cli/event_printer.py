@@ -32,7 +32,7 @@ from toolwire.agent.run_events import (
     TranslationNoted,
     TurnStarted,
 )
-from toolwire.cli.console import call_line, console, counted, emit, event_dict, labelled, plain, styled
+from toolwire.cli.console import call_line, console, emit, event_dict, labelled, plain, styled
 from toolwire.cli.word_wrap import WordWrapper
 from toolwire.events import (
     ArgumentsDelta,
@@ -48,6 +48,7 @@ from toolwire.messages import ToolCall, ToolResult
 from toolwire.models.model_group import FIRST_CHOICE
 from toolwire.policy.approval import Approval, ApprovalAnswer
 from toolwire.schema.serialization import to_json_value
+from toolwire.text.counted import counted
 from toolwire.text.truncate import truncate
 
 ARGUMENTS = 400

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from toolwire._surface import needs_extra
-from toolwire.cli.console import counted, say
+from toolwire.cli.console import say
+from toolwire.text.counted import counted
 
 EXAMPLES = """Examples:
 

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from toolwire.cli.console import CliError, console, counted, emit, labelled, print_rows, say, styled
+from toolwire.cli.console import CliError, console, emit, labelled, print_rows, say, styled
 from toolwire.cli.fallback_option import Fallback, fallback_level
 from toolwire.cli.format_option import described_formats, read_format
 from toolwire.cli.input_files import read_tools
@@ -26,6 +26,7 @@ from toolwire.reparse.reparse_run import BatchWorkers, process_workers
 from toolwire.reparse.reparse_run import reparse as reparse_files
 from toolwire.reparse.reread_answers import CLASSES, ReparseOptions
 from toolwire.reparse.row_sources import Batch, find_sources
+from toolwire.text.counted import counted
 from toolwire.tools import definitions
 from toolwire.wire.format_registry import AUTO, get_format
 

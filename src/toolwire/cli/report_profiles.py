@@ -14,6 +14,7 @@ from toolwire.cli.console import CliError, emit, print_rows, say, styled
 from toolwire.config.tables import LOCAL
 from toolwire.evaluation.stored_report import MeasuredFormat, read_report
 from toolwire.providers.api_registry import find_api
+from toolwire.text.counted import counted
 from toolwire.wire.format_registry import formats as formats_known
 
 _NATIVE = "native"
@@ -47,7 +48,7 @@ def show_report_profiles(report: Path, name: str, *, json: bool) -> None:
         else:
             print_rows(_COLUMNS, [_cells(model, row) for row in rows], right=_COLUMNS[3:])
             rivals = [row for row in rows[1:] if row.right.high >= rows[0].right.low]
-            others = "1 other way" if len(rivals) == 1 else f"{len(rivals)} other ways"
+            others = counted(len(rivals), "other way")
             unsure = f" ({others} may be as good: more questions tell)" if rivals else ""
             say(f"\nTo pin {rows[0].right.tally.format} in a configuration file{unsure}:")
             print(_toml(rows[0], names))

@@ -15,9 +15,10 @@ import typer
 from rich.text import Text
 
 from toolwire._surface import needs_extra
-from toolwire.cli.console import CliError, call_line, console, counted, emit, labelled, plain, print_rows, say, styled
+from toolwire.cli.console import CliError, call_line, console, emit, labelled, plain, print_rows, say, styled
 from toolwire.cli.event_printer import EventPrinter, emit_event
 from toolwire.events import ContentDelta
+from toolwire.text.counted import counted
 from toolwire.text.truncate import truncate
 
 with needs_extra("A recorded run", "durable"):

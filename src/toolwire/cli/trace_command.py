@@ -14,11 +14,12 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from toolwire.cli.console import CliError, console, counted, emit, print_rows, safe, styled
+from toolwire.cli.console import CliError, console, emit, print_rows, safe, styled
 from toolwire.cli.stats_command import format_counts, open_archive
 from toolwire.telemetry.archive import LAST, Recorded, Row
 from toolwire.telemetry.records import NATIVE
 from toolwire.telemetry.request_rows import TOOLS
+from toolwire.text.counted import counted
 
 EXAMPLES = """Examples:
 

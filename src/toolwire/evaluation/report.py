@@ -353,11 +353,6 @@ def _machine() -> dict[str, str]:
     }
 
 
-def number_of(count: int, noun: str) -> str:
-    """Return a number with its noun, such as "1 column" or "2 columns"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def report_json(report: Report) -> dict[str, Any]:
     """Return a report as a JSON object."""
     body = asdict(report)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from toolwire.evaluation.intervals import Share
-from toolwire.evaluation.report import Report, number_of
+from toolwire.evaluation.report import Report
+from toolwire.text.counted import counted
 from toolwire.text.escape import escape_invisible
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+\-.!|&~])")
@@ -21,7 +22,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"# Evaluation of {_text(report.suite)}"
     yield ""
     machine = _text(", ".join(f"{name} {value}" for name, value in report.machine.items()))
-    yield f"{number_of(len(report.questions), 'question')}. {machine}"
+    yield f"{counted(len(report.questions), 'question')}. {machine}"
     yield ""
     titles = (
         "column",

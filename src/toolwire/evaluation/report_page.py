@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from toolwire._surface import needs_extra
 from toolwire.evaluation.intervals import Share
-from toolwire.evaluation.report import SHOWN_READINGS, ColumnFigures, Report, WrongAnswer, number_of
+from toolwire.evaluation.report import SHOWN_READINGS, ColumnFigures, Report, WrongAnswer
+from toolwire.text.counted import counted
 from toolwire.text.escape import escape_invisible, replace_surrogates
 from toolwire.text.truncate import truncate
 
@@ -41,7 +42,7 @@ def report_html(report: Report) -> str:
     environment = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.globals["number_of"] = number_of
+    environment.globals["counted"] = counted
     environment.filters |= {"percent": percent, "interval": interval, "visible": visible, "compact": compact_json}
     template = environment.get_template("report_page.html.jinja")
     shown: dict[str, list[WrongAnswer]] = {}
