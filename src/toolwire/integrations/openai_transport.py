@@ -40,6 +40,10 @@ else:
         """A transport with and without async; httpx2 takes it too."""
 
 
+# The event loop has weak references to tasks: one whose stream a program leaves would be collected before it is closed.
+_RUNNING: set[asyncio.Task[None]] = set()
+
+
 @dataclass(frozen=True, slots=True)
 class _Head:
     """The status and the headers of a response."""
@@ -89,6 +93,8 @@ class _Answer:
     async def _next(self) -> _Head | bytes:
         if self._running is None:
             self._running = asyncio.create_task(self._run())
+            _RUNNING.add(self._running)
+            self._running.add_done_callback(_RUNNING.discard)
         has_ended = True
         try:
             async for message in self._receiver:
