@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from contextlib import aclosing
 from typing import Any
 
@@ -198,8 +199,22 @@ def test_two_models_share_no_entries_of_a_cache() -> None:
         def ask(self, messages: Any) -> str:
             return self.answer
 
+    def in_script(answer: str) -> Any:
+        model = model_of(answer)
+        model.__qualname__, model.__module__ = "ask_model", "__main__"
+        return model
+
+    def wrapper_of(answer: str) -> Any:
+        return functools.wraps(native_model)(model_of(answer))
+
     cache, count = caches.InMemoryCache(), 0
-    for make in (model_of, lambda answer: Model(answer).ask, lambda answer: lambda messages: answer):
+    for make in (
+        model_of,
+        in_script,
+        wrapper_of,
+        lambda answer: Model(answer).ask,
+        lambda answer: lambda messages: answer,
+    ):
         for answer in ("yes", "no"):
             model = adapter.ChatToolwire(model=make(answer), format="hermes", cache=cache)
             count += 1

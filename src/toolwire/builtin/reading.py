@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from toolwire.builtin.path_suggestions import helpful
 from toolwire.errors import ToolError
@@ -91,9 +91,9 @@ class Reading:
             text += f"\n(these are lines {start_line} to {last} of {total})"
         return text or "(empty file)"
 
-    def _fits(self, lines: Sequence[str]) -> bool:
+    def _fits(self, lines: list[str]) -> bool:
         """Return whether a result can contain these lines, none of them cut."""
-        return len(list(_bounded(lines, self._characters))) == len(lines)
+        return list(_bounded(lines, self._characters)) == lines
 
 
 def _shown(entry: os.DirEntry[str]) -> str:

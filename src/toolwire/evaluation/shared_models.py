@@ -9,8 +9,8 @@ from toolwire.models.local.model_files import locate
 from toolwire.models.local.runtime import LocalModel
 from toolwire.models.process_sources import Writer
 
-_PROMPT_CACHE: Final = 4096
-"""Memory for the prompts of a model in MiB, of which a few hundred questions fill the half.
+_PROMPT_CACHE: Final = 2048
+"""Maximum memory for the prompts of one model in MiB; two hundred questions need about as much.
 
 The columns of an evaluation ask the same questions, so most of their prompts begin alike, and reading a prompt takes
 longer than writing a call.

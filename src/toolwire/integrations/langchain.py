@@ -327,10 +327,12 @@ def _usage(usage: Usage | None) -> dict[str, Any] | None:
 
 
 def _identity(model: Any) -> str:
-    """Return text that no other model has; of one that is known by its name, the same text in every process."""
+    """Return text that no other model has; of one that an importable name means, the same text in every process."""
     if isinstance(model, str):
         return model
-    if isinstance(model, FunctionType) and "<" not in model.__qualname__:
+    # Functions of different scripts and notebooks have the same name, and so have a wrapper and what it wraps.
+    is_own = isinstance(model, FunctionType) and model.__module__ != "__main__" and not hasattr(model, "__wrapped__")
+    if is_own and "<" not in model.__qualname__:
         return f"{model.__module__}.{model.__qualname__}"
     return uuid.uuid4().hex  # closures of one function have the same name, and clients differ in their settings
 

@@ -333,7 +333,7 @@ class TextBackend:
             yield event
             if request.parallel is False and isinstance(event, CallEnd) and event.complete:
                 # Calls without markers are known at the end only, so nothing could stop the model behind the first.
-                yield Finish(FinishReason.TOOL_CALLS)
+                yield end if end.reason is FinishReason.ERROR else Finish(FinishReason.TOOL_CALLS)
                 break
 
 

@@ -208,5 +208,8 @@ def test_lines_of_a_file_that_does_not_fit_are_chosen_all_the_same(root: Path) -
     assert read("long.txt", 39) == "line 38\nline 39\n(these are lines 39 to 40 of 40)"
     with pytest.raises(ToolError, match="no such lines: 0 to 0"):
         read("long.txt", 0)
+    (root / "wide.txt").write_text("word " * 100)
+    with pytest.raises(ToolError, match="has only 1 line, so there is no line 9"):
+        read("wide.txt", 9)
     with pytest.raises(ToolError, match="has only 40 lines, so there is no line 41"):
         read("long.txt", 41)

@@ -102,6 +102,11 @@ def test_a_request_for_one_call_gets_one_without_markers_too(separator: str, rea
         assert len(answer(backend(*text)).tool_calls) == 2
 
 
+def test_an_answer_that_broke_off_behind_its_only_call_says_so() -> None:
+    response = answer(backend("add(a=1, b=2)", reason=FinishReason.ERROR), parallel=False)
+    assert (len(response.tool_calls), response.finish_reason) == (1, FinishReason.ERROR)
+
+
 def test_a_cut_answer_says_so() -> None:
     response = answer(backend(CALL[:40], reason=FinishReason.LENGTH))
     assert response.finish_reason is FinishReason.LENGTH
