@@ -13,7 +13,7 @@ time. `--show` runs nothing and prints the table. `scripts/update_docs.py` makes
 A task counts as done if the run ended in an answer (a call of `final_answer` is one, and so is the last one that a run
 in circles is asked for), the calls that it takes were made and went well, and the answer contains what only they could
 tell; a refusal counts if nothing was changed and the answer says that it was not done. Each task is run once, with the
-likeliest token each time.
+likeliest token each time. Nobody ran the tasks usage and imports before the parts of the way `calls` were chosen.
 """
 
 from __future__ import annotations
@@ -62,8 +62,6 @@ PARTS = {
     "whole_files": "read_file returns a short file whole, whatever lines are asked for, and models see no end_line",
 }
 """The parts of the way `calls`."""
-UNSEEN = ("usage", "imports")
-"""Tasks that nobody ran before the parts were chosen."""
 
 FILES = {
     "README.md": "# Orderly\n\nKeeps the orders of a small shop. See docs/install.md.\n",

@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -526,50 +526,52 @@ def _intents() -> str:
 
 
 def _tasks() -> str:
-    data = json.loads((ROOT / "benchmarks" / "local_tasks.json").read_text("utf-8"))
-    groups: dict[tuple[str, str, str], dict[str, list[bool]]] = {}
-    for run in data["runs"]:
-        if "without" in run["way"]:  # docs/explanation/effect.md has these
-            continue
-        kinds = groups.setdefault((run["model"], run["format"], run["way"]), {})
-        kinds.setdefault(run["kind"], []).append(run["done"])
-        kinds.setdefault("all", []).append(run["done"])
-    names = ("one call", "two calls", "recovery", "refusal", "all")
+    data = _local_tasks()
+    names = ("one call", "two calls", "recovery", "refusal")
     rows = (
-        (
-            model,
-            f"`{format}`",
-            way,
-            *(f"{sum(kinds[name])} of {len(kinds[name])}" if name in kinds else "-" for name in names),
-        )
-        for (model, format, way), kinds in groups.items()
+        (*cells, *(_done([run for run in runs if run["kind"] == name]) for name in names), _done(runs))
+        for cells, runs in _runs_by_way(data["runs"])
+        if not any("without" in run["way"] for run in runs)  # docs/explanation/effect.md has these
     )
     machine = data["machine"]
     where = ", ".join(
         (machine["processor"], f"{machine['cores']} cores", f"{machine['memory_gib']} GiB", machine["system"])
     )
-    return _table(("model", "format", "answers", *names), rows) + f"\nMeasured on: {where}, {machine['llama.cpp']}.\n"
+    return (
+        _table(("model", "format", "answers", *names, "all"), rows)
+        + f"\nMeasured on: {where}, {machine['llama.cpp']}.\n"
+    )
 
 
 def _two_calls() -> str:
     """Return the table of the tasks of two calls, with and without the parts of the way `calls`."""
-    data = json.loads((ROOT / "benchmarks" / "local_tasks.json").read_text("utf-8"))
-    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
-    for run in data["runs"]:
-        if run["kind"] == "two calls":
-            groups.setdefault((run["model"], run["format"], run["way"]), []).append(run)
     rows = (
         (
-            model,
-            f"`{format}`",
-            way,
+            *cells,
             f"{sum(not any('calls' in missing for missing in run['wrong']) for run in runs)} of {len(runs)}",
-            f"{sum(run['done'] for run in runs)} of {len(runs)}",
+            _done(runs),
             f"{sum(run['rounds'] for run in runs) / len(runs):.1f}",
         )
-        for (model, format, way), runs in groups.items()
+        for cells, runs in _runs_by_way(run for run in _local_tasks()["runs"] if run["kind"] == "two calls")
     )
     return _table(("model", "format", "answers", "both calls made", "done", "rounds"), rows)
+
+
+def _local_tasks() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((ROOT / "benchmarks" / "local_tasks.json").read_text("utf-8"))
+    return data
+
+
+def _runs_by_way(runs: Iterable[dict[str, Any]]) -> Iterator[tuple[tuple[str, ...], list[dict[str, Any]]]]:
+    """Yield the first cells of a row, and the runs of one model that was asked in one format and one way."""
+    groups: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for run in runs:
+        groups.setdefault((run["model"], f"`{run['format']}`", run["way"]), []).append(run)
+    yield from groups.items()
+
+
+def _done(runs: Sequence[dict[str, Any]]) -> str:
+    return f"{sum(run['done'] for run in runs)} of {len(runs)}" if runs else "-"
 
 
 def _faults() -> str:

@@ -289,12 +289,12 @@ class SummarizeTable(_Strict):
     instructions: Annotated[str, Field(min_length=1)] | None = None
 
 
-def _summarized(value: Any) -> Any:
+def _switched_table(value: Any) -> Any:
     return ({} if value else None) if isinstance(value, bool) else value
 
 
 def _enveloped(value: Any) -> Any:
-    return {"agent": value} if isinstance(value, str) else _summarized(value)
+    return {"agent": value} if isinstance(value, str) else _switched_table(value)
 
 
 def _gate_table(value: Any) -> Any:
@@ -336,7 +336,7 @@ class AgentTable(_Strict):
     after_failures: str = ""
     context: Annotated[int, Field(ge=100)] | None = None
     definitions: Annotated[int, Field(ge=0)] | None = None
-    compaction: Annotated[SummarizeTable | None, BeforeValidator(_summarized)] = None
+    compaction: Annotated[SummarizeTable | None, BeforeValidator(_switched_table)] = None
     output: dict[str, Any] | str | None = None
     settings: SettingsTable = Field(default_factory=SettingsTable)
     extra_body: dict[str, Any] = Field(default_factory=dict)

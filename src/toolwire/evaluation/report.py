@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from itertools import combinations
 from statistics import median
@@ -46,12 +46,16 @@ class Column:
     prompt: str = ""
 
     @property
-    def name(self) -> str:
-        """The column as text, unique in a report."""
+    def asked(self) -> str:
+        """The model and how it is asked, as text; its answers may be read in several ways."""
         constrain = f"constrain {self.constrain}" if self.constrain else ""
         prompt = f"prompt {self.prompt}" if self.prompt else ""
-        reading = "" if self.reading == NATIVE else self.reading
-        return _SEPARATOR.join(filter(None, (self.model, self.format, constrain, prompt, reading)))
+        return _SEPARATOR.join(filter(None, (self.model, self.format, constrain, prompt)))
+
+    @property
+    def name(self) -> str:
+        """The column as text, unique in a report."""
+        return self.asked if self.reading == NATIVE else f"{self.asked}{_SEPARATOR}{self.reading}"
 
     def differences(self, other: Column) -> int:
         """Return in how many respects two columns differ."""
@@ -132,7 +136,7 @@ class UnansweredQuestion:
     """A question without a complete answer: it counts as neither right nor wrong.
 
     Attributes:
-        model: the name of its columns without their readings.
+        model: the model and how it was asked; see `Column.asked`.
         question: the id of the question.
         outcome: timeout, error or not_asked.
         detail: what happened.
@@ -335,9 +339,7 @@ def _wrong(column: Column, entries: _Entries) -> list[WrongAnswer]:
 def _unanswered(columns: Mapping[Column, _Entries]) -> list[UnansweredQuestion]:
     """Return the questions without a complete answer, once for all readings of a column."""
     questions = [
-        UnansweredQuestion(
-            replace(column, reading=NATIVE).name, question.id, answer.outcome, answer.detail, answer.text
-        )
+        UnansweredQuestion(column.asked, question.id, answer.outcome, answer.detail, answer.text)
         for column, entries in columns.items()
         for question, answer in zip(entries.questions, entries.answers, strict=True)
         if answer.outcome != "answered"

@@ -6,10 +6,9 @@ of Chat Completions, which most frameworks can write, or as messages of Toolwire
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing
 from functools import partial
 from typing import Any
 
@@ -25,6 +24,7 @@ from toolwire.providers.api_registry import get_api
 from toolwire.providers.chat_deltas import CallSpacing, closed_calls
 from toolwire.providers.request import ChatRequest
 from toolwire.runtime.blocking import iterate_blocking, run_blocking
+from toolwire.runtime.time_limit import time_limit
 
 
 class AdaptedModel:
@@ -107,16 +107,8 @@ class AdaptedModel:
         return run_blocking(partial(self.ask, request, seconds=seconds))
 
 
-@asynccontextmanager
-async def _time_limit(seconds: float | None) -> AsyncGenerator[None]:
-    limit = asyncio.timeout(seconds)
-    try:
-        async with limit:
-            yield
-    except TimeoutError:
-        if not limit.expired():
-            raise
-        raise TimeoutError(f"the model took longer than {seconds:g} seconds") from None
+def _time_limit(seconds: float | None) -> AbstractAsyncContextManager[None]:
+    return time_limit(seconds, lambda: TimeoutError(f"the model took longer than {seconds:g} seconds"))
 
 
 async def _limited(events: AsyncIterator[Event], seconds: float) -> AsyncIterator[Event]:

@@ -25,6 +25,7 @@ from toolwire.gateway.upstream_health import UpstreamHealth
 from toolwire.gateway.upstreams import TextUpstream
 from toolwire.integrations.model_argument import AnyModel, backend_of
 from toolwire.runtime.blocking import iterate_blocking
+from toolwire.runtime.time_limit import time_limit
 
 if TYPE_CHECKING:
     import httpx2
@@ -80,15 +81,13 @@ class _Answer:
         return self
 
     async def __anext__(self) -> _Head | bytes:
-        limit = asyncio.timeout(self._read_seconds)
-        try:
-            async with limit:
-                return await self._next()
-        except TimeoutError:
-            if not limit.expired():
-                raise
-            message = f"the model wrote nothing for {self._read_seconds:g} seconds"
-            raise _library(self._request).ReadTimeout(message, request=self._request) from None
+        async with time_limit(self._read_seconds, self._silence):
+            return await self._next()
+
+    def _silence(self) -> Exception:
+        message = f"the model wrote nothing for {self._read_seconds:g} seconds"
+        error: Exception = _library(self._request).ReadTimeout(message, request=self._request)
+        return error
 
     async def _next(self) -> _Head | bytes:
         if self._running is None:

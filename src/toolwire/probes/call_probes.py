@@ -42,8 +42,6 @@ _REASONS: Final = (
 """The places of finish reasons, the one of an answer in words, and the one of an answer with calls."""
 _STREAMING: Final = f"{GUIDE}#streaming"
 _HANDLING: Final = f"{GUIDE}#handling-function-calls"
-_CALL: Final = (ask.CALL, ask.unless_called(ask.FORCED))
-_CALL_STREAM: Final = (ask.CALL_STREAM, ask.unless_called(ask.FORCED_STREAM))
 
 
 def _arrives_as_call(exchanges: Sequence[ProbeExchange]) -> None:
@@ -253,13 +251,20 @@ CALL_PROBES: Final = (
         _arrives_as_call,
         smoke=True,
     ),
-    Probe("valid-arguments", "calls", "The arguments of a call are a JSON object.", _HANDLING, _CALL, _needs_no_repair),
+    Probe(
+        "valid-arguments",
+        "calls",
+        "The arguments of a call are a JSON object.",
+        _HANDLING,
+        ask.ONE_CALL,
+        _needs_no_repair,
+    ),
     Probe(
         "streamed-arguments",
         "calls",
         "The arguments of a call in a stream join to a JSON object.",
         _STREAMING,
-        _CALL_STREAM,
+        ask.ONE_CALL_STREAM,
         _needs_no_repair,
     ),
     Probe(
@@ -267,7 +272,7 @@ CALL_PROBES: Final = (
         "calls",
         "A call is not repeated in the text or in the reasoning.",
         GUIDE,
-        _CALL,
+        ask.ONE_CALL,
         _is_not_in_text,
     ),
     Probe(
@@ -275,7 +280,7 @@ CALL_PROBES: Final = (
         "calls",
         "A call in a stream is not repeated in the text or in the reasoning.",
         _STREAMING,
-        _CALL_STREAM,
+        ask.ONE_CALL_STREAM,
         _is_not_in_text,
     ),
     Probe(
@@ -300,7 +305,7 @@ CALL_PROBES: Final = (
         "calls",
         "Calls of two answers in one conversation have different ids.",
         _HANDLING,
-        (*_CALL, _next_call),
+        (*ask.ONE_CALL, _next_call),
         _ids_are_new,
     ),
     Probe(
@@ -308,7 +313,7 @@ CALL_PROBES: Final = (
         "calls",
         "An answer with calls says that it ends with calls.",
         _HANDLING,
-        _CALL,
+        ask.ONE_CALL,
         _finishes_with_calls,
     ),
     Probe(
@@ -316,7 +321,7 @@ CALL_PROBES: Final = (
         "calls",
         "A stream with calls says that it ends with calls.",
         _STREAMING,
-        _CALL_STREAM,
+        ask.ONE_CALL_STREAM,
         _finishes_with_calls,
     ),
     Probe(

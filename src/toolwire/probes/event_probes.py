@@ -14,8 +14,6 @@ from toolwire.probes.probe_exchange import ProbeExchange
 from toolwire.probes.wire_probes import objects_of, text_or_number
 from toolwire.providers.member_paths import MISSING
 
-_STREAMS: Final = (ask.PLAIN_STREAM, ask.CALL_STREAM)
-_CALL_STREAM: Final = (ask.CALL_STREAM, ask.unless_called(ask.FORCED_STREAM))
 _MESSAGES: Final = frozenset(("anthropic_messages",))
 _RESPONSES: Final = frozenset(("openai_responses",))
 
@@ -134,7 +132,7 @@ EVENT_PROBES: Final = (
         "bytes",
         "Each block of a stream begins once and ends once, in order.",
         "https://docs.claude.com/en/api/messages-streaming#event-types",
-        (*_STREAMS, ask.PARALLEL_STREAM),
+        (*ask.STREAMS, ask.PARALLEL_STREAM),
         _blocks_are_paired,
         _MESSAGES,
     ),
@@ -152,7 +150,7 @@ EVENT_PROBES: Final = (
         "bytes",
         "An item for a call has a call_id, and its arguments as text.",
         "https://platform.openai.com/docs/api-reference/responses/object",
-        (ask.CALL, ask.unless_called(ask.FORCED)),
+        ask.ONE_CALL,
         _call_items_have_members,
         _RESPONSES,
     ),
@@ -161,7 +159,7 @@ EVENT_PROBES: Final = (
         "bytes",
         "The events of a stream are numbered, and each item begins and ends.",
         "https://platform.openai.com/docs/api-reference/responses-streaming",
-        (*_STREAMS, ask.PARALLEL_STREAM),
+        (*ask.STREAMS, ask.PARALLEL_STREAM),
         _items_are_in_order,
         _RESPONSES,
     ),
@@ -170,7 +168,7 @@ EVENT_PROBES: Final = (
         "bytes",
         "The arguments at the end of a call and of the stream are those of its deltas.",
         "https://platform.openai.com/docs/api-reference/responses-streaming",
-        _CALL_STREAM,
+        ask.ONE_CALL_STREAM,
         _ends_as_streamed,
         _RESPONSES,
     ),

@@ -113,7 +113,7 @@ RESULT_PROBES: Final = (
         "results",
         "A call can be sent back as it arrived, with its id.",
         _SOURCE,
-        (ask.CALL, ask.unless_called(ask.FORCED), _own_call_answered),
+        (*ask.ONE_CALL, _own_call_answered),
         _accepts_own_ids,
     ),
     Probe(

@@ -272,9 +272,6 @@ def _chat(id: str, title: str, requests: tuple[Any, ...], judge: Callable[[Seque
     return Probe(id, "bytes", title, _STREAM, requests, judge, _CHAT)
 
 
-_STREAMS: Final = (ask.PLAIN_STREAM, ask.CALL_STREAM)
-_CALL: Final = (ask.CALL, ask.unless_called(ask.FORCED))
-_CALL_STREAM: Final = (ask.CALL_STREAM, ask.unless_called(ask.FORCED_STREAM))
 _SSE: Final = "https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation"
 
 WIRE_PROBES: Final = (
@@ -300,7 +297,7 @@ WIRE_PROBES: Final = (
         "streams",
         "A stream consists of several events, each with an object.",
         _SSE,
-        _STREAMS,
+        ask.STREAMS,
         _is_framed,
     ),
     Probe(
@@ -308,7 +305,7 @@ WIRE_PROBES: Final = (
         "streams",
         "A stream ends with the event that its API has for the end.",
         _STREAM,
-        _STREAMS,
+        ask.STREAMS,
         _has_end,
     ),
     Probe(
@@ -332,7 +329,7 @@ WIRE_PROBES: Final = (
         "bytes",
         "A call has the type function and its arguments as text.",
         GUIDE,
-        _CALL,
+        ask.ONE_CALL,
         _calls_have_members,
         _CHAT,
     ),
@@ -341,7 +338,7 @@ WIRE_PROBES: Final = (
         "bytes",
         "The content beside a call is text or null.",
         f"{REFERENCE}/object",
-        _CALL,
+        ask.ONE_CALL,
         _content_beside_calls,
         _CHAT,
     ),
@@ -355,12 +352,15 @@ WIRE_PROBES: Final = (
         _CHAT,
     ),
     _chat(
-        "chunk-members", "The chunks of a stream have one id and a list of choices.", _STREAMS, _chunks_belong_together
+        "chunk-members",
+        "The chunks of a stream have one id and a list of choices.",
+        ask.STREAMS,
+        _chunks_belong_together,
     ),
     _chat(
-        "one-finish", "A stream has one finish reason, and nothing of the answer after it.", _STREAMS, _finishes_once
+        "one-finish", "A stream has one finish reason, and nothing of the answer after it.", ask.STREAMS, _finishes_once
     ),
-    _chat("role-first", "A stream begins with the role.", _STREAMS, _begins_with_role),
+    _chat("role-first", "A stream begins with the role.", ask.STREAMS, _begins_with_role),
     _chat(
         "call-indexes",
         "The calls of a stream have the indexes 0, 1 and so on.",
@@ -370,9 +370,14 @@ WIRE_PROBES: Final = (
     _chat(
         "call-begins-once",
         "The name and the id of a call are in one delta of the stream.",
-        _CALL_STREAM,
+        ask.ONE_CALL_STREAM,
         _begins_calls_once,
     ),
-    _chat("argument-deltas", "The arguments of a call in a stream are parts of a text.", _CALL_STREAM, _arguments_join),
+    _chat(
+        "argument-deltas",
+        "The arguments of a call in a stream are parts of a text.",
+        ask.ONE_CALL_STREAM,
+        _arguments_join,
+    ),
 )
 """The probes of the bytes and of streams."""
