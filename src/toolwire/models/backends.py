@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Unpack
 
 from toolwire._surface import check_type, wrong_type
 from toolwire.errors import RenderError
-from toolwire.events import CallEnd, ContentDelta, Event, Finish, UsageCounted, replay
+from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Event, Finish, UsageCounted, replay
 from toolwire.messages import FilePart, FinishReason, Message, Part, TextPart, ToolCall, ToolResult, Usage
 from toolwire.models.constraints import (
     ConstrainedAnswer,
@@ -330,11 +330,11 @@ class TextBackend:
         for event in (Finish(FinishReason.TOOL_CALLS),) if is_over else parser.finish():
             if isinstance(event, Finish) and end.reason is not FinishReason.STOP:
                 event = end
+            # Calls without markers are known at the end only, so nothing could stop the model behind the first.
+            if is_over and isinstance(event, CallStart | ArgumentsDelta | CallEnd):
+                continue
             yield event
-            if request.parallel is False and isinstance(event, CallEnd) and event.complete:
-                # Calls without markers are known at the end only, so nothing could stop the model behind the first.
-                yield end if end.reason is FinishReason.ERROR else Finish(FinishReason.TOOL_CALLS)
-                break
+            is_over = is_over or (request.parallel is False and isinstance(event, CallEnd) and event.complete)
 
 
 def keyword_names(source: Source) -> Collection[str]:

@@ -97,14 +97,22 @@ def test_a_request_for_one_call_gets_one_without_markers_too(separator: str, rea
     text = f"[{text}]" if separator == ", " else text
     response = answer(backend(*text, reason=reason), parallel=False)
     assert [call.arguments for call in response.tool_calls] == [{"a": 1, "b": 2}]
-    assert (response.finish_reason, response.content) == (FinishReason.TOOL_CALLS, "")
-    if reason is FinishReason.STOP:
+    is_whole = reason is FinishReason.STOP
+    assert (response.finish_reason, response.content) == (FinishReason.TOOL_CALLS if is_whole else reason, "")
+    if is_whole:
         assert len(answer(backend(*text)).tool_calls) == 2
 
 
 def test_an_answer_that_broke_off_behind_its_only_call_says_so() -> None:
     response = answer(backend("add(a=1, b=2)", reason=FinishReason.ERROR), parallel=False)
     assert (len(response.tool_calls), response.finish_reason) == (1, FinishReason.ERROR)
+
+
+def test_problems_behind_the_only_call_without_markers_are_reported() -> None:
+    text = "<think>Adding.</think>\nadd(a=1, b=2)\nadd(a=3, b=4)\n<tool_call>{"
+    alone, several = (answer(backend(text), parallel=parallel) for parallel in (False, None))
+    assert (len(alone.tool_calls), len(several.tool_calls)) == (1, 2)
+    assert alone.problems == several.problems != ()
 
 
 def test_a_cut_answer_says_so() -> None:
