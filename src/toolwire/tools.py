@@ -176,6 +176,7 @@ class BehaviorOptions(TypedDict, total=False):
         isolated: run in a process of its own, with these limits (True: the default ones); another process must be able
             to import the function by its module and name.
         ends_turn: an agent loop stops after the tool has run, for the user to answer.
+        gives_answer: the tool ends the turn, and its result is the model's own answer: text in the conversation.
         idempotent: whether running it twice with the same arguments does no more than running it once; then a call
             that was interrupted may simply run again.
         timeout: maximum number of seconds of a call, in place of the executor's.
@@ -189,6 +190,7 @@ class BehaviorOptions(TypedDict, total=False):
     check: Check | None
     isolated: bool | Isolation | None
     ends_turn: bool | None
+    gives_answer: bool | None
     idempotent: bool | None
     timeout: float | None
 
@@ -210,6 +212,7 @@ class ToolOptions(BehaviorOptions, total=False):
     annotations: dict[str, Any]
 
 
+_OWN_OPTIONS = ("preview", "check", "ends_turn", "gives_answer", "idempotent", "timeout")
 _DEFINITION_OPTIONS = ("tier", "requires_confirmation", "untrusted")
 
 
@@ -222,6 +225,7 @@ class ToolBehavior:
         check: looks at arguments that the schema admits.
         isolation: the limits of a process of its own; None to run in this one.
         ends_turn: an agent loop stops after the tool has run.
+        gives_answer: the result is the model's own answer, so a conversation has it as text; such a tool ends the turn.
         idempotent: an interrupted call may run again.
         timeout: maximum number of seconds of a call; None for the executor's.
     """
@@ -230,16 +234,17 @@ class ToolBehavior:
     check: Check | None = None
     isolation: Isolation | None = None
     ends_turn: bool = False
+    gives_answer: bool = False
     idempotent: bool = False
     timeout: float | None = None
 
     def replace(self, options: BehaviorOptions) -> ToolBehavior:
         """Return a behavior with these options; others stay as they are."""
         changes: dict[str, Any] = {
-            name: value
-            for name, value in options.items()
-            if value is not None and name in ("preview", "check", "ends_turn", "idempotent", "timeout")
+            name: value for name, value in options.items() if value is not None and name in _OWN_OPTIONS
         }
+        if changes.get("gives_answer"):
+            changes["ends_turn"] = True
         for name in ("preview", "check"):
             if not callable(changes.get(name, callable)):
                 raise wrong_type(name, changes[name], "a function of the arguments")
@@ -322,12 +327,12 @@ def tool(
         options: `name` and `description`, by default the function's name and docstring; `tier`, which a session must
             have reached, by default CRAWL; `destructive`, whether it changes something that cannot be restored (each
             call then needs an approval); `requires_confirmation`, whether each call needs an approval; `timeout`, the
-            maximum number of seconds of a call;
-            `untrusted`, whether results may contain untrusted content; `preview`, a function of the arguments that
-            shows what a call would do; `check`, a function that returns what is wrong with the arguments; `isolated`,
-            True or an `Isolation`, to run in another process; `ends_turn`, whether an agent stops after the call;
-            `idempotent`, whether an interrupted call may run again; `parameters`, the names of those that models see;
-            `annotations`, hints for APIs that know them, such as `{"strict": True}`.
+            maximum number of seconds of a call; `untrusted`, whether results may contain untrusted content; `preview`,
+            a function of the arguments that shows what a call would do; `check`, a function that returns what is wrong
+            with the arguments; `isolated`, True or an `Isolation`, to run in another process; `ends_turn`, whether an
+            agent stops after the call; `gives_answer`, whether its result is then the model's own answer; `idempotent`,
+            whether an interrupted call may run again; `parameters`, the names of those that models see; `annotations`,
+            hints for APIs that know them, such as `{"strict": True}`.
 
     Raises:
         DefinitionError: a model cannot call the function's signature, or the name cannot be used.

@@ -69,6 +69,21 @@ def test_answer_of_a_small_model_without_a_lookup_is_said_to_rest_on_nothing(
     assert ask(monkeypatch, Local(written(ANSWER)), "--root", str(root), *REQUIRED, "--require-tool-call") == 1
 
 
+@pytest.mark.parametrize("ends", [True, False])
+def test_own_final_answer_of_a_small_model_has_to_end_its_turn(
+    ends: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tools = tmp_path / "tools.py"
+    tools.write_text(
+        f"import toolwire\n\n\n@toolwire.tool(ends_turn={ends})\ndef final_answer(text: str) -> str:\n"
+        '    """Answer."""\n    return text\n'
+    )
+    status = ask(monkeypatch, Local(written(ANSWER)), "--tools", str(tools), *REQUIRED)
+    shown = capsys.readouterr()
+    assert (status, shown.out) == ((0, "It has 3 lines.\n") if ends else (2, ""))
+    assert ("your tool final_answer does not end its turn" in shown.err) is not ends
+
+
 @pytest.mark.parametrize("options", [[], ["--constrain", "auto"]])
 def test_small_model_may_write_prose_otherwise(options: list[str], root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Local(written(READ), "It has 3 lines.")

@@ -210,6 +210,36 @@ def answer_parts(response: ParsedResponse, text: str, *, written: bool) -> tuple
     return tuple(parts)
 
 
+def turn_messages(
+    parts: Sequence[Part], calls: Sequence[ToolCall], results: Sequence[ToolResult], *, answering: int | None = None
+) -> Iterator[Message]:
+    """Yield the messages of a turn: the model's answer, and the results of its calls.
+
+    A call that gives the model's answer is text in the conversation, as if the model had written it: a later
+    run may not have the tool.
+
+    Args:
+        parts: the parts of the answer.
+        calls: its calls.
+        results: their results, in the same order.
+        answering: the place of the call whose result is the answer to the user; None if there is none.
+    """
+    last: tuple[Part, ...] = ()
+    if answering is not None:
+        parts = [part for part in parts if part is not calls[answering]]
+        text = results[answering].text
+        last = (TextPart(text),) if text.strip() else ()
+        results = [*results[:answering], *results[answering + 1 :]]
+    if not results:
+        parts, last = (*parts, *last), ()
+    if parts:
+        yield Message("assistant", parts)
+    if results:
+        yield Message("tool", tuple(results))
+    if last:
+        yield Message("assistant", last)
+
+
 def called_tools(messages: Iterable[Message]) -> Iterator[str]:
     """Yield the names of the tools that were called."""
     return (part.name for message in messages for part in message.parts if isinstance(part, ToolCall))

@@ -16,7 +16,7 @@ from toolwire.agent.budget import BudgetUsedUp, RunLimits
 from toolwire.agent.call_examples import FencedCalls, call_examples
 from toolwire.agent.compaction import compact
 from toolwire.agent.deferral import Deferral
-from toolwire.agent.history import answer_parts, answer_text, called_tools, first_calls
+from toolwire.agent.history import answer_parts, answer_text, called_tools, first_calls, turn_messages
 from toolwire.agent.hooks import TurnInfo
 from toolwire.agent.journal import RecordedAnswer, RunRecorder
 from toolwire.agent.model_turn import JudgedAnswer, ModelTurn
@@ -41,10 +41,10 @@ from toolwire.agent.run_events import (
 )
 from toolwire.agent.tool_calls import ToolCallRunner
 from toolwire.agent.untrusted_history import is_untrusted
-from toolwire.errors import ProviderError
+from toolwire.errors import ProviderError, UnknownTool
 from toolwire.execution.approval_requests import AsyncConfirm
 from toolwire.execution.outcomes import Outcome
-from toolwire.messages import FinishReason, Message, ParsedResponse, TextPart
+from toolwire.messages import FinishReason, Message, ParsedResponse, TextPart, ToolCall
 from toolwire.models.model_group import single_models
 from toolwire.policy.approval import Approval
 from toolwire.policy.intent import Intent
@@ -53,7 +53,7 @@ from toolwire.providers.output_request import FINAL_ANSWER
 from toolwire.telemetry.coached_backend import CoachedBackend
 from toolwire.telemetry.records import EndRecord
 from toolwire.telemetry.run_observer import RunObserver
-from toolwire.tools import Tier
+from toolwire.tools import DEFAULT_BEHAVIOR, Tier, ToolBehavior
 
 LAST_ROUND = "No more tool calls now. Answer in plain words, from what you have seen."
 REPETITION = "the same calls with the same results, again and again"
@@ -247,10 +247,11 @@ class Run:
             except ProviderError as error:
                 return self._ended("error", "", str(error))
             outcomes = await self._run_calls(answer)
-            self._remember(answer, outcomes)
+            ending = next((at for at, outcome in enumerate(outcomes) if self._ends_run(outcome)), None)
+            self._remember(answer, outcomes, ending)
             if self._deferral is not None and self._deferral.is_open(self._context.run_id):
                 return await self._pause(self._deferral, answer)
-            ended = self._finish(answer, outcomes) or self._correct(answer, outcomes)
+            ended = self._finish(answer, outcomes, ending) or self._correct(answer, outcomes)
             if ended is not None:
                 return ended
             self._hand_over(outcomes)
@@ -357,15 +358,27 @@ class Run:
             before_first=self._catch_up,
         )
 
-    def _remember(self, answer: JudgedAnswer, outcomes: Sequence[Outcome]) -> None:
-        """Add the turn to the conversation: as it was parsed, not as it was written."""
+    def _remember(self, answer: JudgedAnswer, outcomes: Sequence[Outcome], ending: int | None) -> None:
+        """Add the turn to the conversation: as it was parsed, not as it was written.
+
+        Args:
+            answer: the model's answer.
+            outcomes: the outcomes of its calls.
+            ending: the place of the call that ends the run; None if the run continues.
+        """
         parts = answer_parts(answer.response, answer.text, written=bool(answer.turn.format))
-        if parts:
-            self._messages.append(Message("assistant", parts))
-        succeeded = {outcome.call.name for outcome in outcomes if outcome.result.success}
-        self._has_result = self._has_result or not succeeded <= {*self._agent.handoffs, FINAL_ANSWER}
-        if outcomes:
-            self._messages.append(Message("tool", tuple(outcome.result for outcome in outcomes)))
+        results = [outcome.result for outcome in outcomes]
+        if ending is not None and not self._behavior(outcomes[ending].call).gives_answer:
+            ending = None
+        self._messages += turn_messages(parts, answer.response.all_calls, results, answering=ending)
+        self._has_result = self._has_result or any(map(self._is_result, outcomes))
+
+    def _is_result(self, outcome: Outcome) -> bool:
+        """Return whether a call brought something that the model did not write itself."""
+        call = outcome.call
+        gives_output = self._context.output is not None and call.name == FINAL_ANSWER
+        is_own = gives_output or call.name in self._agent.handoffs or self._behavior(call).gives_answer
+        return outcome.result.success and not is_own
 
     async def _pause(self, deferral: Deferral, answer: JudgedAnswer) -> RunEnded:
         """End a run in which calls wait for an approval; their results say that they did not run."""
@@ -378,14 +391,10 @@ class Run:
         detail = f"{' and '.join(deferral.waiting(context.run_id))} waits for an approval"
         return self._ended("pending", answer.text, detail, pending=pending)
 
-    def _finish(self, answer: JudgedAnswer, outcomes: Sequence[Outcome]) -> RunEnded | None:
+    def _finish(self, answer: JudgedAnswer, outcomes: Sequence[Outcome], ending: int | None) -> RunEnded | None:
         """Return the end of the run if this turn ends it; None if the run continues."""
-        ending = next((outcome for outcome in outcomes if self._ends_run(outcome)), None)
         if ending is not None:
-            if ending.call.name == FINAL_ANSWER and len(outcomes) == 1:
-                # Another run reads the conversation as history: it is an answer there, and not the result of a tool.
-                self._messages[-2:] = [Message("assistant", (TextPart(ending.result.text),))]
-            return self._ended("finished", ending.result.text, ending.call.name)
+            return self._ended("finished", outcomes[ending].result.text, outcomes[ending].call.name)
         output = self._context.output
         accepted = answer.output if output is None else answer.output or output.of_outcomes(outcomes)
         if accepted is not None:
@@ -442,9 +451,13 @@ class Run:
         return self._context.config.require_tool_call and not self._has_result
 
     def _ends_run(self, outcome: Outcome) -> bool:
-        if outcome.issue is not None or not outcome.result.success or outcome.call.name not in self._registry:
-            return False
-        return self._registry.lookup(outcome.call.name).behavior.ends_turn
+        return outcome.issue is None and outcome.result.success and self._behavior(outcome.call).ends_turn
+
+    def _behavior(self, call: ToolCall) -> ToolBehavior:
+        try:
+            return self._registry.lookup(call.name, call.server).behavior
+        except UnknownTool:  # a tool that the run itself has
+            return DEFAULT_BEHAVIOR
 
     def _reminder(self, outcomes: Sequence[Outcome]) -> str:
         """Return the configured note for a turn in which nothing has to be corrected."""

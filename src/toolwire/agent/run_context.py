@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
@@ -15,7 +14,6 @@ from toolwire.agent.output import RunOutput
 from toolwire.agent.parent_run import ParentCall
 from toolwire.agent.run_events import Emit
 from toolwire.agent.untrusted_history import ToolOwner
-from toolwire.errors import DefinitionError
 from toolwire.execution.approval_requests import AsyncConfirm
 from toolwire.execution.disclosure import Disclosure
 from toolwire.execution.executor import ToolExecutor
@@ -135,12 +133,7 @@ class AgentParts:
     def disclosure(self) -> Disclosure:
         """Return what chooses the tools that the model can see."""
         format = self.backend.format or self.backend.api or "openai_chat"
-        ending: list[str] = []
-        with suppress(DefinitionError):  # of a tool that cannot be used; the first request raises it
-            # A model that has to call a tool in every answer could not end its turn without these.
-            names = [definition.name for definition in self.registry.definitions()]
-            ending += (name for name in names if self.registry.lookup(name).behavior.ends_turn)
-        return Disclosure(self.registry, format=format, budget_tokens=self.config.definitions, always=ending)
+        return Disclosure(self.registry, format=format, budget_tokens=self.config.definitions)
 
 
 @dataclass(frozen=True, slots=True)

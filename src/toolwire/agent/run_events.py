@@ -245,8 +245,8 @@ class RunEnded:
         pending: what waits for an approval, to be resumed with `Agent.resume`; None for another reason than "pending".
         agent: name of the agent that worked at the end; another one than at the beginning after a hand-off.
         has_result: whether a call of a tool succeeded, which is what `require_tool_call` requires. A tool that ends the
-            turn counts, since its result is the answer. A hand-off does not, nor does `final_answer`, whose arguments
-            are the model's own answer.
+            turn counts, since its result is the answer. A hand-off does not, nor does a tool that gives the
+            model's own answer, such as `answer_tool`.
     """
 
     reason: EndReason

@@ -142,7 +142,7 @@ def answer_tool() -> Tool[[str], str]:
     It is for small models, which rather write an answer in prose than a second call. With `require_tool_call`, each of
     their answers is a call, of another tool or of this one. `RunEnded.has_result` does not count it.
     """
-    return tool(ends_turn=True)(final_answer)
+    return tool(gives_answer=True)(final_answer)
 
 
 def _allowed(roots: tuple[Root | AllowedRoots, ...]) -> AllowedRoots:

@@ -1,11 +1,13 @@
 """`task_completion`, `ask_question`, `converse` and `final_answer`: tools with which a model ends its turn.
 
-They only return their arguments; `Tool.ends_turn` makes the loop stop there and show them.
+They only return their arguments; `ToolBehavior.ends_turn` makes the loop stop there and show them.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from toolwire.errors import ToolError
 
 
 def task_completion(result: str) -> str:
@@ -42,4 +44,7 @@ def final_answer(text: str) -> str:
     Args:
         text: the answer, with what the results say.
     """
-    return text.strip()  # formats with a tag for each argument have it on lines of its own
+    text = text.strip()  # formats with a tag for each argument have it on lines of its own
+    if not text:
+        raise ToolError("the answer is empty: call this again with the answer as `text`")
+    return text

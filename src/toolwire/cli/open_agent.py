@@ -178,8 +178,8 @@ async def _agent_from_options(
     tools = _tools(options, built_in if tier is None else tier, small=small, only_calls=only_calls)
     try:
         registry = ToolRegistry(tools)
-        if only_calls and tools and FINAL_ANSWER not in registry:
-            registry.register(answer_tool())
+        if only_calls and tools:
+            _add_answer_tool(registry)
     except DefinitionError as error:
         raise CliError(str(error)) from error
     config = AgentConfig(
@@ -205,6 +205,17 @@ async def _agent_from_options(
             f"{error}; or name a model behind an API, such as --model openai:gpt-5-mini", status=1
         ) from error
     return OpenAgent(agent, agent, (profile,), models)
+
+
+def _add_answer_tool(registry: ToolRegistry) -> None:
+    """Let a model that writes nothing but calls end its turn with a tool; one of the user's may have its name."""
+    if FINAL_ANSWER not in registry:
+        registry.register(answer_tool())
+    elif not registry.lookup(FINAL_ANSWER).behavior.ends_turn:
+        raise CliError(
+            f"the model could not answer with --constrain required: your tool {FINAL_ANSWER} does not end its turn. "
+            "Give the tool another name, or the option ends_turn=True"
+        )
 
 
 def _tools(options: AgentOptions, tier: Tier, *, small: bool, only_calls: bool = False) -> list[object]:

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from toolwire._surface import check_number, check_type
-from toolwire.errors import DefinitionError
+from toolwire.errors import DefinitionError, UnknownTool
 from toolwire.execution.outcomes import invalid_arguments
 from toolwire.execution.registry import ToolRegistry
 from toolwire.messages import ToolCall, ToolResult
@@ -82,7 +82,7 @@ class Disclosure:
         registry: the tools.
         format: how definitions are written; see `count_definitions`.
         budget_tokens: what definitions may cost before they are found on demand; 0: always on demand.
-        always: names of tools that are always disclosed.
+        always: names of tools that are always disclosed, besides those that end the turn.
         tokenizer: counts the tokens; see `count_tokens`.
         name: of the tool that finds the others.
 
@@ -125,14 +125,22 @@ class Disclosure:
         if total.tokens <= self._budget:
             return Disclosed(list(definitions.values()), 0, total, total)
         # New tools come last and the order before them stays, so that a provider can reuse its cache of the prompt.
-        early = [name for name in self._always if name in definitions]
-        late = [name for name in self._found if name in definitions and name not in self._always]
-        rest = [tool for name, tool in definitions.items() if name not in self._found and name not in self._always]
+        # A model that has to call a tool in every answer could not end its turn without those that do.
+        ending = [name for name in definitions if self._ends_turn(name)]
+        early = [name for name in dict.fromkeys((*self._always, *ending)) if name in definitions]
+        late = [name for name in self._found if name in definitions and name not in early]
+        rest = [tool for name, tool in definitions.items() if name not in (*early, *late)]
         chosen = [*(definitions[name] for name in early), self.definition(rest), *(definitions[name] for name in late)]
         # With nothing left to find, the tool that finds would only cost tokens.
         if not rest:
             chosen = list(definitions.values())
         return Disclosed(chosen, len(rest), self._count(chosen), total)
+
+    def _ends_turn(self, name: str) -> bool:
+        try:
+            return self._registry.lookup(name).behavior.ends_turn
+        except UnknownTool:  # another thread has removed it
+            return False
 
     def _count(self, tools: Iterable[ToolDefinition]) -> TokenCount:
         counted = list(tools)

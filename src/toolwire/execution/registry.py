@@ -134,7 +134,7 @@ class ToolRegistry:
             hidden: the tool can be called, but models do not see it.
             run: the function to call, for a tool that is only a definition.
             options: `tier`, `requires_confirmation`, `untrusted`, `preview`, `check`, `isolated`, `ends_turn` and
-                `idempotent`, as for the decorator `tool`; an option that is left out stays as the tool itself says.
+                others, as for the decorator `tool`; an option that is left out stays as the tool itself says.
                 Hints of a server about its own tools are only options if the server is trusted.
 
         Raises:

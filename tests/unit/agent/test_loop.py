@@ -8,9 +8,11 @@ import pytest
 import toolwire
 from toolwire import FinishReason, ParsedResponse, Problem, ProviderError, Tier, ToolCall, ToolError, ToolResult, Usage
 from toolwire.agent import Agent, AgentConfig, AgentTeam, Budget, Member, Prices
+from toolwire.agent.journal import MemoryJournal
 from toolwire.agent.run_events import CorrectionAdded, MemberEvent, RunEnded, ToolFinished
 from toolwire.builtin.toolsets import answer_tool, ending_tools
-from toolwire.messages import TextPart
+from toolwire.execution.registry import ToolRegistry
+from toolwire.messages import Message, ReasoningPart, TextPart
 from toolwire.testing import ScriptedBackend
 
 
@@ -327,24 +329,85 @@ def test_tool_that_ends_the_turn_ends_the_run() -> None:
     assert (end.reason, end.rounds) == ("finished", 3), "the result of another call is not enough"
 
 
-def test_answer_that_is_a_call_is_prose_in_the_conversation_and_no_result() -> None:
-    answering = calling(ToolCall("final_answer", {"text": "It is 2."}, "2"), content="So:")
+@toolwire.tool(gives_answer=True)
+def reply(words: str) -> str:
+    """Answers."""
+    return words
+
+
+ANSWERING = {
+    "final_answer": (answer_tool(), {"text": "It is 2."}),
+    "other name": (answer_tool().replace(name="finish"), {"text": "It is 2."}),
+    "own tool": (reply, {"words": "It is 2."}),
+}
+
+
+@pytest.mark.parametrize("tool, arguments", ANSWERING.values(), ids=ANSWERING)
+def test_answer_that_is_a_call_is_prose_in_the_conversation_and_no_result(tool: Any, arguments: Any) -> None:
+    call = ToolCall(tool.definition.name, arguments, "2")
+    thought = ReasoningPart("Easy.", signature="s")
+    parts = (thought, TextPart("So:"), call)
+    answering = calling(call, content="So:", parts=parts)
     backend = ScriptedBackend([calling(ToolCall("add", {"a": 1, "b": 1}, "1")), answering])
-    agent = Agent(backend, [add, answer_tool()], AgentConfig(require_tool_call=True))
+    agent = Agent(backend, [add, tool], AgentConfig(require_tool_call=True))
     _, end = run(agent)
     assert (end.reason, end.answer, end.output, end.has_result) == ("finished", "It is 2.", "It is 2.", True)
     assert [message.role for message in end.messages] == ["user", "assistant", "tool", "assistant"]
-    assert end.messages[-1].parts == (TextPart("It is 2."),)
+    assert end.messages[-1].parts == (thought, TextPart("So:"), TextPart("It is 2."))
     backend = ScriptedBackend([answering])
-    _, end = run(Agent(backend, [add, answer_tool()], AgentConfig(require_tool_call=True)))
+    _, end = run(Agent(backend, [add, tool], AgentConfig(require_tool_call=True)))
     assert (end.reason, end.rounds, end.has_result) == ("finished", 1, False), "no tool was asked for what it says"
 
 
-def test_answer_beside_another_call_stays_a_call_with_its_result() -> None:
-    calls = [ToolCall("add", {"a": 1, "b": 1}, "1"), ToolCall("final_answer", {"text": "It is 3."}, "2")]
-    _, end = run(Agent(ScriptedBackend([calling(*calls)]), [add, answer_tool()]))
+def test_answer_beside_another_call_is_prose_behind_its_result() -> None:
+    sum_of_two = ToolCall("add", {"a": 1, "b": 1}, "1")
+    answering = calling(sum_of_two, ToolCall("final_answer", {"text": "It is 3."}, "2"), content="So:")
+    _, end = run(Agent(ScriptedBackend([answering]), [add, answer_tool()]))
     assert (end.reason, end.answer) == ("finished", "It is 3.")
-    assert end.messages[-1].parts == (ToolResult("1", "add", 2), ToolResult("2", "final_answer", "It is 3."))
+    assert end.messages[1:] == (
+        Message("assistant", (TextPart("So:"), sum_of_two)),
+        Message("tool", (ToolResult("1", "add", 2),)),
+        Message("assistant", "It is 3."),
+    )
+
+
+def test_own_tool_named_final_answer_stays_a_call_with_its_result() -> None:
+    @toolwire.tool(name="final_answer", ends_turn=True)
+    def look_up(text: str) -> str:
+        """Looks up."""
+        return f"looked up {text}"
+
+    call = ToolCall("final_answer", {"text": "it"}, "1")
+    _, end = run(Agent(ScriptedBackend([calling(call)]), [look_up]))
+    assert (end.answer, end.has_result) == ("looked up it", True)
+    assert end.messages[-1].parts == (ToolResult("1", "final_answer", "looked up it"),)
+
+
+def test_empty_answer_by_a_call_is_an_error_that_the_model_reads() -> None:
+    backend = ScriptedBackend([calling(ToolCall("final_answer", {"text": text}, "1")) for text in (" ", "It is 2.")])
+    _, end = run(Agent(backend, [add, answer_tool()]))
+    assert (end.reason, end.answer, end.rounds) == ("finished", "It is 2.", 2)
+    assert "the answer is empty" in str(backend.requests[1].messages[-1].parts)
+    _, end = run(Agent(ScriptedBackend([calling(ToolCall("reply", {"words": ""}, "1"))]), [reply]))
+    assert (end.reason, [message.role for message in end.messages]) == ("finished", ["user"]), "no part without text"
+
+
+def test_journal_replays_an_answer_that_is_a_call() -> None:
+    texts = [calling(ToolCall("add", {"a": 1, "b": 1}, "1")), calling(ToolCall("final_answer", {"text": "Two."}, "2"))]
+    journal = MemoryJournal()
+    _, end = run(Agent(ScriptedBackend(texts), [add, answer_tool()]), journal=journal, run_id="r")
+    later = MemoryJournal(journal.records)
+    _, again = run(Agent(ScriptedBackend([]), [add, answer_tool()]), journal=later, run_id="r")
+    assert (again.messages, again.answer, again.has_result) == (end.messages, "Two.", True)
+
+
+def test_tool_of_two_servers_does_not_end_a_run_by_its_name() -> None:
+    registry = ToolRegistry()
+    for server in ("a", "b"):
+        registry.register(add, server=server)
+    call = ToolCall("add", {"a": 1, "b": 1}, "1", "a")
+    _, end = run(Agent(ScriptedBackend([calling(call), ParsedResponse("2")]), registry))
+    assert (end.reason, end.answer) == ("answered", "2")
 
 
 def test_tools_that_end_the_turn_need_no_search() -> None:
@@ -352,3 +415,20 @@ def test_tools_that_end_the_turn_need_no_search() -> None:
     agent = Agent(backend, [add, answer_tool()], AgentConfig(definitions=0))
     run(agent)
     assert [tool.name for tool in backend.requests[0].tools] == ["final_answer", "find_tools"]
+
+
+def test_tool_that_ends_the_turn_may_be_registered_during_a_run() -> None:
+    registry = ToolRegistry([fail])
+
+    @registry.register
+    def connect() -> str:
+        """Connects."""
+        registry.register(answer_tool())
+        return "connected"
+
+    backend = ScriptedBackend([calling(ToolCall("connect", {}, "1")), ParsedResponse("done")])
+    run(Agent(backend, registry, AgentConfig(definitions=0)))
+    assert [[tool.name for tool in request.tools] for request in backend.requests] == [
+        ["find_tools"],
+        ["final_answer", "find_tools"],
+    ]

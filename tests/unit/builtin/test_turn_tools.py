@@ -23,6 +23,14 @@ def test_answer_tool_has_the_name_of_the_tool_for_structured_outputs() -> None:
     answer = answer_tool()
     assert (answer.definition.name, answer.behavior.ends_turn) == (FINAL_ANSWER, True)
     assert answer(text="It is 5.") == answer(text="\n    It is 5.\n  ") == "It is 5."
+    with pytest.raises(toolwire.ToolError, match="the answer is empty"):
+        answer(text=" \n")
+
+
+def test_tool_that_gives_the_answer_ends_the_turn() -> None:
+    done = toolwire.tool(ending_tools()[0].function)
+    for answering in (answer_tool(), done.replace(gives_answer=True), toolwire.tool(gives_answer=True)(done.function)):
+        assert (answering.behavior.ends_turn, answering.behavior.gives_answer) == (True, True)
 
 
 @pytest.mark.mission("C31")
