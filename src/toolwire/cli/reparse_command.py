@@ -25,7 +25,7 @@ from toolwire.reparse.progress_file import ProgressFile
 from toolwire.reparse.reparse_run import BatchWorkers, process_workers
 from toolwire.reparse.reparse_run import reparse as reparse_files
 from toolwire.reparse.reread_answers import CLASSES, ReparseOptions
-from toolwire.reparse.row_sources import Batch, find_sources
+from toolwire.reparse.row_sources import Batch, find_sources, is_unfinished
 from toolwire.text.counted import counted
 from toolwire.tools import definitions
 from toolwire.wire.format_registry import AUTO, get_format
@@ -108,6 +108,7 @@ def reparse(
             reparse_files(sources, workers, progress, observe=advance)
         summary = progress.summary()
         earlier = progress.earlier_sources(sources)
+        unfinished = [str(source) for source in sources if is_unfinished(source, progress.progress(source)[0])]
         _write_different(progress, options.out / _DIFFERENT)
         broken = [f"{source}, row {row}: {reason}" for source, row, reason in progress.broken(10 * _SHOWN)]
     if earlier:
@@ -116,8 +117,12 @@ def reparse(
             "--out DIR names another directory, whose figures leave them out",
             "yellow",
         )
+    for name in unfinished:
+        say(
+            f"toolwire: the last line of {name} is not complete; it does not count, and the next run reads it", "yellow"
+        )
     if options.json:
-        emit({**summary, "broken": broken})
+        emit({**summary, "broken": broken, "unfinished": unfinished})
     else:
         _show(summary)
         for line in broken[:_SHOWN]:

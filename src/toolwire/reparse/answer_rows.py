@@ -58,8 +58,7 @@ def answer_row(line: bytes) -> AnswerRow:
     response = value
     for _ in range(len(_WRAPPERS) + 1):
         if api_of(response) is not None:
-            model = response.get("model") or value.get("model")
-            return AnswerRow(model if isinstance(model, str) else "", response=response, tools=tools)
+            return AnswerRow(_model(response) or _model(value), response=response, tools=tools)
         inner = next((response[key] for key in _WRAPPERS if isinstance(response.get(key), dict)), None)
         if inner is None:
             break
@@ -68,22 +67,24 @@ def answer_row(line: bytes) -> AnswerRow:
     for row in (value, response):
         if row.get("error") is not None and not any(key in value for key in _TEXTS):
             raise ValueError(f"it is an error: {json.dumps(row['error'])[:200]}")
-    return _text_row(value, tools)
-
-
-def _text_row(value: Mapping[str, Any], tools: Sequence[Any] | None) -> AnswerRow:
-    source = value
+    text = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), None)
+    if text is not None:
+        return _text_row(value, text, value, tools)
+    # The last message of a conversation, as training data and logs of chats have it.
     messages = value.get("messages")
     if isinstance(messages, list) and messages and isinstance(messages[-1], dict):
-        # The last message of a conversation, as training data and logs of chats have it.
-        source = {**value, "text": messages[-1].get("content") or "", **_recorded(messages[-1])}
-    text = next((source[key] for key in _TEXTS if isinstance(source.get(key), str)), None)
-    if text is None:
-        raise ValueError(f"it has neither a text ({', '.join(_TEXTS)}) nor the response of a known API")
-    calls = next((listed for key in _CALLS if (listed := _listed(source.get(key))) is not None), None)
-    model, format = value.get("model"), value.get("format")
+        return _message_row(value, messages[-1], tools)
+    raise ValueError(f"it has neither a text ({', '.join(_TEXTS)}) nor the response of a known API")
+
+
+def _text_row(
+    value: Mapping[str, Any], text: str, recorded: Mapping[str, Any], tools: Sequence[Any] | None
+) -> AnswerRow:
+    """Return a text as an answer, with the calls that are recorded beside it."""
+    calls = next((listed for key in _CALLS if (listed := _listed(recorded.get(key))) is not None), None)
+    format = value.get("format")
     return AnswerRow(
-        model if isinstance(model, str) else "",
+        _model(value),
         text,
         format=format if isinstance(format, str) else "",
         tools=tools,
@@ -91,9 +92,33 @@ def _text_row(value: Mapping[str, Any], tools: Sequence[Any] | None) -> AnswerRo
     )
 
 
-def _recorded(message: Mapping[str, Any]) -> dict[str, Any]:
-    calls = _listed(message.get("tool_calls"))
-    return {} if calls is None else {"calls": calls}
+def _message_row(value: Mapping[str, Any], message: Mapping[str, Any], tools: Sequence[Any] | None) -> AnswerRow:
+    """Return the message of an assistant as an answer.
+
+    Raises:
+        ValueError: it is the message of somebody else: the answer to it is not in the row.
+    """
+    role = message.get("role")
+    if role != "assistant":
+        raise ValueError(f"its last message has the role {role!r:.40}, and is not an answer")
+    if calls := _listed(message.get("tool_calls")):
+        # The calls are in fields, and no longer in the text: this is the response of a server.
+        response = {"choices": [{"index": 0, "message": {**message, "tool_calls": calls}}]}
+        return AnswerRow(_model(value), response=response, tools=tools)
+    return _text_row(value, _content_text(message.get("content")), {**value, **message}, tools)
+
+
+def _content_text(content: Any) -> str:
+    """Return the text of a message's content, which may be a list of parts."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else ""
+    texts = (part.get("text") for part in content if isinstance(part, dict))
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _model(value: Mapping[str, Any]) -> str:
+    model = value.get("model")
+    return model if isinstance(model, str) else ""
 
 
 def _listed(value: Any) -> list[Any] | None:

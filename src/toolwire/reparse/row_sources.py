@@ -6,7 +6,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +30,8 @@ _MAX_REASON: Final = 300
 """Maximum length of the reason why a file cannot be read, in characters."""
 _SQLITE: Final = b"SQLite format 3\x00"
 _PARQUET: Final = b"PAR1"
+_WHOLE_TEXTS: Final = (".txt", ".text", ".out")
+"""Endings of files that are one answer each."""
 _TOO_LONG: Final = json.dumps({"error": f"the row is longer than {MAX_ROW} bytes"}).encode()
 Row = tuple[int, bytes]
 """The position behind a row, and the row as JSON."""
@@ -129,11 +131,25 @@ def _rows(path: Path, position: int) -> Iterator[Row]:
         return _recorded_rows(path, position)
     if head.startswith(_PARQUET):
         return _parquet_rows(path, position)
-    if path.suffix.lower() in (".txt", ".text", ".out"):
+    if path.suffix.lower() in _WHOLE_TEXTS:
         return _text_row(path, position)
     if path.suffix.lower() == ".log":
         return _engine_lines(path, position)
     return _json_lines(path, position)
+
+
+def is_unfinished(path: Path, position: int) -> bool:
+    """Return whether a file of lines ends in a line that was not read, because a program still writes it.
+
+    Args:
+        path: the file.
+        position: the position behind the last row that was read.
+    """
+    with path.open("rb") as file:
+        head = file.read(len(_SQLITE))
+    if head == _SQLITE or head.startswith(_PARQUET) or path.suffix.lower() in _WHOLE_TEXTS:
+        return False
+    return path.stat().st_size > position
 
 
 def _engine_lines(path: Path, position: int) -> Iterator[Row]:
@@ -154,18 +170,31 @@ def _json_lines(path: Path, position: int) -> Iterator[Row]:
                     if rest.endswith(b"\n"):
                         break
                 line = _TOO_LONG
+            elif line.strip() and not line.endswith(b"\n") and not _is_json(line):
+                return  # a program still writes this line, and the next run reads it
             yield position, line
 
 
+def _is_json(line: bytes) -> bool:
+    with suppress(ValueError, RecursionError):
+        json.loads(line)
+        return True
+    return False
+
+
 def _text_row(path: Path, position: int) -> Iterator[Row]:
-    """Yield a whole file as one text."""
+    """Yield a whole file as one text; the position behind it is its size and 1, which is not 0 for an empty file.
+
+    Raises:
+        ConfigurationError: the file has changed since it was read.
+    """
+    size = path.stat().st_size
+    if position == size + 1:
+        return
     if position:
-        return
-    if path.stat().st_size > MAX_ROW:
-        yield 1, _TOO_LONG
-        return
-    text = path.read_bytes().decode("utf-8", "replace")
-    yield 1, json.dumps({"text": text}).encode()
+        raise ConfigurationError(f"{path} has changed since it was read: name another --out")
+    text = path.read_bytes().decode("utf-8", "replace") if size <= MAX_ROW else ""
+    yield size + 1, json.dumps({"text": text}).encode() if size <= MAX_ROW else _TOO_LONG
 
 
 def _recorded_rows(path: Path, position: int) -> Iterator[Row]:
@@ -217,10 +246,12 @@ def _parquet_rows(path: Path, position: int) -> Iterator[Row]:
                     number += size
                     continue
                 for block in file.iter_batches(BATCH_ROWS, row_groups=[group]):
-                    for row in block.to_pylist():
+                    columns = [_column_values(column) for column in block.columns]
+                    for values in zip(*columns, strict=True):
                         number += 1
                         if number > position:
-                            yield number, json.dumps(row, default=str).encode()
+                            row = dict(zip(block.schema.names, values, strict=True))
+                            yield number, json.dumps(_without_nulls(row), default=_json_value).encode()
     except (ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the file system failed, and not the file: the same command can go on later
@@ -228,3 +259,30 @@ def _parquet_rows(path: Path, position: int) -> Iterator[Row]:
         if number >= position:
             reason = " ".join(str(error).split())[:_MAX_REASON]
             yield number + 1, json.dumps({"error": f"the Parquet file is damaged: {reason}"}).encode()
+
+
+def _column_values(column: Any) -> list[Any]:
+    """Return the values of a column of Arrow.
+
+    Python has no form for some of them, such as dates in distant years: they belong to no answer, and become null.
+    Texts that are not UTF-8 become texts with replacement characters.
+    """
+    try:
+        values: list[Any] = column.to_pylist()
+    except UnicodeDecodeError:
+        values = column.cast("binary").to_pylist()
+    except (ValueError, OverflowError):
+        values = [None] * len(column)
+    return values
+
+
+def _without_nulls(value: Any) -> Any:
+    """Return a value without members that are null: Parquet adds those to an object that other rows have."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(member) for key, member in value.items() if member is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def _json_value(value: Any) -> str:
+    """Return a value that JSON has no form for, such as a date, as text; bytes are text already."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)

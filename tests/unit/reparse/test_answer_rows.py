@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from toolwire.providers.parsing import parse
 from toolwire.reparse.answer_rows import answer_row
 
 TOOLS = [{"name": "f", "parameters": {"type": "object"}}]
@@ -46,7 +47,9 @@ def test_lists_may_be_json_in_a_text() -> None:
     row = row_of({"text": "x", "calls": calls, "tools": tools})
     assert (row.calls, row.tools) == ([("f", {"a": 1}), ("g", {"b": 2})], TOOLS)
     answer = {"role": "assistant", "content": "x", "tool_calls": json.dumps(LOGGED[:1])}
-    assert row_of({"messages": [answer]}).calls == [("f", {"a": 1})]
+    response = row_of({"messages": [answer]}).response
+    assert response is not None
+    assert [call.name for call in parse(response).tool_calls] == ["f"]
     for text in ("null", "no JSON", "[" * 100_000):
         row = row_of({"text": "x", "calls": text, "tools": text})
         assert (row.calls, row.tools) == (None, None)
@@ -54,8 +57,19 @@ def test_lists_may_be_json_in_a_text() -> None:
 
 def test_a_conversation_ends_with_the_answer() -> None:
     messages = [{"role": "user", "content": "q"}, {"role": "assistant", "content": None, "tool_calls": LOGGED[:1]}]
-    row = row_of({"messages": messages, "tools": TOOLS})
-    assert (row.text, row.calls) == ("", [("f", {"a": 1})])
+    row = row_of({"messages": messages, "tools": TOOLS, "model": "m"})
+    assert row.response is not None
+    assert (row.text, row.model, row.tools) == (None, "m", TOOLS)
+    assert [(call.name, call.arguments) for call in parse(row.response).tool_calls] == [("f", {"a": 1})]
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    row = row_of({"messages": [{"role": "assistant", "content": parts}]})
+    assert (row.text, row.calls) == ("ab", None)
+
+
+def test_the_text_of_a_row_is_the_answer_to_its_messages() -> None:
+    messages = [{"role": "user", "content": "Call f."}]
+    row = row_of({"messages": messages, "output": "<tool_call>", "calls": []})
+    assert (row.text, row.calls) == ("<tool_call>", [])
 
 
 def test_arguments_that_a_server_could_not_read_stay_text() -> None:
@@ -72,6 +86,8 @@ def test_arguments_that_a_server_could_not_read_stay_text() -> None:
         (b"[" * 100_000, "levels"),
         (b"\xff\xfe\x00", "decode"),
         (b"{}", "neither a text"),
+        (b'{"messages": [{"role": "user", "content": "<tool_call>"}]}', "has the role 'user', and is not an answer"),
+        (b'{"messages": [{"role": "tool", "content": "<tool_call>"}]}', "has the role 'tool', and is not an answer"),
         (b'{"text": 3}', "neither a text"),
         (b'{"custom_id": "1", "response": null, "error": {"code": "expired"}}', "it is an error"),
         (

@@ -15,7 +15,7 @@ from toolwire.errors import StateError
 from toolwire.reparse import row_sources
 from toolwire.reparse.progress_file import ProgressFile
 from toolwire.reparse.reread_answers import ReparseOptions, reread
-from toolwire.reparse.row_sources import BATCH_ROWS, batches, find_sources
+from toolwire.reparse.row_sources import BATCH_ROWS, batches, find_sources, is_unfinished
 from toolwire.telemetry import Recorder
 
 
@@ -68,7 +68,6 @@ def test_texts_and_directories(tmp_path: Path) -> None:
     files = find_sources([tmp_path / "logs", tmp_path / "logs" / "a.jsonl"])
     assert [file.name for file in files] == ["a.jsonl", "b.txt"]
     assert rows(files[1]) == [{"text": "one \ufffd\ntwo"}]
-    assert rows(files[1], 1) == []
     with pytest.raises(ConfigurationError, match="missing does not exist"):
         find_sources([tmp_path / "missing"])
 
@@ -138,3 +137,48 @@ def test_progress_belongs_to_options_and_files(tmp_path: Path) -> None:
     progress.close()
     with pytest.raises(ConfigurationError, match=r"has results of other options \(format, tools\): name"):
         ProgressFile(tmp_path / "p.db", {"format": "pythonic", "tools": [{"name": "f"}]})
+
+
+def test_a_line_that_is_still_written_is_left_for_the_next_run(tmp_path: Path) -> None:
+    path = tmp_path / "growing.jsonl"
+    path.write_text('{"text": "a"}\n{"text": "b')
+    (batch,) = batches(path, 0, 0)
+    assert (len(batch.lines), batch.end) == (1, len('{"text": "a"}\n'))
+    assert is_unfinished(path, batch.end)
+    with path.open("a") as file:
+        file.write('c"}')
+    (batch,) = batches(path, batch.end, 1)
+    assert [json.loads(line) for line in batch.lines] == [{"text": "bc"}]
+    assert not is_unfinished(path, batch.end)
+
+
+def test_a_text_that_has_changed_is_not_taken_as_read(tmp_path: Path) -> None:
+    path = tmp_path / "answer.txt"
+    for text in ("", "x" * 5_000):
+        path.write_text(text)
+        (batch,) = batches(path, 0, 0)
+        assert json.loads(batch.lines[0]) == {"text": text}
+        assert list(batches(path, batch.end, 1)) == []
+    path.write_text("x" * 5_000 + "<tool_call>")
+    with pytest.raises(ConfigurationError, match="has changed since it was read"):
+        list(batches(path, batch.end, 1))
+
+
+def test_columns_of_parquet_that_python_cannot_express(tmp_path: Path) -> None:
+    path = tmp_path / "answers.parquet"
+    arguments = pyarrow.struct([("a", pyarrow.int64()), ("b", pyarrow.int64())])
+    call = pyarrow.struct([("name", pyarrow.string()), ("arguments", arguments)])
+    latin = pyarrow.Array.from_buffers(pyarrow.string(), 1, pyarrow.array([b"Gr\xfc\xdfe"]).buffers())
+    columns = {
+        "text": pyarrow.array([b'<tool_call>"\n'], pyarrow.binary()),
+        "time": pyarrow.array([1], pyarrow.timestamp("ns")),
+        "far": pyarrow.array([2**40], pyarrow.timestamp("s")),
+        "note": latin,
+        "calls": pyarrow.array([[{"name": "f", "arguments": {"a": 1}}]], pyarrow.list_(call)),
+    }
+    parquet.write_table(pyarrow.table(columns), path)
+    (row,) = rows(path)
+    assert row["text"] == '<tool_call>"\n'
+    assert row["calls"] == [{"name": "f", "arguments": {"a": 1}}]
+    assert row["note"] == "Gr\ufffd\ufffde"
+    assert "far" not in row
