@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from toolwire.evaluation.suite import BrokenRow, duplicates, read_lines
+from toolwire.evaluation.suite import BrokenRow, duplicates, read_lines, read_row
 from toolwire.messages import Message
 from toolwire.probes.probe_requests import closed_tool
 from toolwire.providers.api_registry import get_api
 from toolwire.providers.request import ChatRequest
-from toolwire.text.json_text import standard_json
 from toolwire.tools import ToolDefinition
 
 BODIES: Final = "openai_chat"
@@ -50,7 +49,7 @@ def _request(line: bytes, number: int) -> ComparedRequest:
     Raises:
         ValueError, DefinitionError: it is not one.
     """
-    chat = get_api(BODIES).decode_request(standard_json(line))
+    chat = get_api(BODIES).decode_request(read_row(line))
     if not chat.messages:
         raise ValueError("the request has no messages")
     if not chat.tools:

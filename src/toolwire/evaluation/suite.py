@@ -18,7 +18,8 @@ from toolwire.errors import ConfigurationError, DefinitionError
 from toolwire.evaluation.call_scoring import AcceptableCall, ExpectedCalls
 from toolwire.evaluation.conversations import ScriptedConversation
 from toolwire.messages import Message, TextPart
-from toolwire.text.json_text import standard_json
+from toolwire.text.json_text import standard_json, within_limits
+from toolwire.text.limits import MAX_DEPTH
 from toolwire.tools import ToolDefinition, definitions
 
 DEFAULT_GROUP = "questions"
@@ -219,13 +220,26 @@ def read_lines(path: Path, read: Callable[[bytes, int], _RowT], *, noun: str) ->
     return rows, broken
 
 
+def read_row(line: bytes) -> Any:
+    """Return the JSON value of a row that is sent to models and stored in logs.
+
+    Raises:
+        ValueError: it is not JSON, or has no form in other programs.
+        RecursionError: it is nested too deeply.
+    """
+    value = standard_json(line)
+    if not within_limits(value):
+        raise ValueError(f"it has half of a surrogate pair, a number that is too long, or more than {MAX_DEPTH} levels")
+    return value
+
+
 def _question(line: bytes, *, default_id: str) -> SuiteQuestion:
     """Return the question in a line.
 
     Raises:
         ValueError, DefinitionError: it is not one.
     """
-    row = _Row.model_validate(standard_json(line))
+    row = _Row.model_validate(read_row(line))
     if repeated := duplicates(name for tool in row.tools if isinstance(name := tool.get("name"), str)):
         raise ValueError(f"tools: two have the name {repeated[0]!r:.100}")
     tools = tuple(definitions(row.tools, strict=True).values())

@@ -56,6 +56,7 @@ def test_rows_of_all_kinds(tmp_path: Path) -> None:
         ("[" * 100_000, "recursion"),
         ("3", "a table or an object is expected"),
         (row(question=""), "question"),
+        (row(question="\ud800"), "half of a surrogate pair"),
         (row(tools=[]), "tools"),
         (row(tools=[{"nothing": 1}]), "name"),
         (row(call=CALLS), "call: there is no such key"),
