@@ -53,6 +53,15 @@ def test_leaving_early_stops_the_model(model: LocalModel) -> None:
     assert len(pieces) <= 4
 
 
+def test_special_tokens_stay_in_the_text_except_the_last(model: LocalModel) -> None:
+    # Number 151659 of this model's vocabulary is "<|fim_prefix|>".
+    messages = [{"role": "user", "content": "Say a."}]
+    text = [piece for piece in model.stream(messages, grammar='root ::= "a" <[151659]> "b"') if isinstance(piece, str)]
+    assert "".join(text) == "a<|fim_prefix|>b"
+    cut = list(model.stream(messages, grammar="root ::= <[151659]> <[151659]> <[151659]>", max_tokens=2))
+    assert "".join(piece for piece in cut if isinstance(piece, str)) == "<|fim_prefix|>" * 2
+
+
 def test_a_conversation_that_is_too_long_is_an_error(model: LocalModel) -> None:
     with pytest.raises(ProviderError, match="context"):
         list(model.stream([{"role": "user", "content": "word " * 40_000}]))

@@ -1,11 +1,11 @@
-"""Chat templates are read from GGUF files, whatever stands before them and however the file is damaged."""
+"""Chat templates and special tokens are read from GGUF files, wherever they are and however a file is damaged."""
 
 import struct
 from pathlib import Path
 
 import pytest
 
-from toolwire.models.local.gguf_metadata import chat_template
+from toolwire.models.local.gguf_metadata import chat_template, control_tokens
 
 TEMPLATE = "{% for message in messages %}<tool_call>Grüße{% endfor %}"
 
@@ -72,3 +72,34 @@ def test_file_that_ends_anywhere_in_its_metadata_has_none(tmp_path: Path) -> Non
     small = gguf(NAME, COUNT, FLAG, CHAT)
     assert {template_of(tmp_path, small[:end]) for end in range(len(small))} == {""}
     assert chat_template(tmp_path / "missing.gguf") == ""
+
+
+def tokens_of(folder: Path, *entries: bytes) -> frozenset[str]:
+    path = folder / "own.gguf"
+    path.write_bytes(gguf(*entries))
+    return control_tokens(path)
+
+
+TOKENS = entry("tokenizer.ggml.tokens", 9, array(8, *map(text, ("Hello", "<｜call｜>", "<tool_call>", "</s>"))))
+TYPES = entry("tokenizer.ggml.token_type", 9, array(5, *(struct.pack("<i", kind) for kind in (1, 3, 4, 3))))
+
+
+@pytest.mark.parametrize("entries", [(TOKENS, SCORES, TYPES), (TYPES, NAME, TOKENS, CHAT)])
+def test_control_tokens_are_those_of_their_type(tmp_path: Path, entries: tuple[bytes, ...]) -> None:
+    assert tokens_of(tmp_path, *entries) == {"<｜call｜>", "</s>"}
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        (TOKENS,),
+        (TYPES, CHAT),
+        (TOKENS, entry("tokenizer.ggml.token_type", 9, struct.pack("<IQ", 5, 4))),
+        (TOKENS, entry("tokenizer.ggml.token_type", 4, struct.pack("<I", 3))),
+        (entry("tokenizer.ggml.tokens", 8, text("</s>")), TYPES),
+        (TOKENS, entry("tokenizer.ggml.token_type", 9, array(8, text("control")))),
+    ],
+    ids=["no types", "no tokens", "cut", "one number", "one text", "types as text"],
+)
+def test_vocabulary_that_cannot_be_read_has_no_control_tokens(tmp_path: Path, entries: tuple[bytes, ...]) -> None:
+    assert tokens_of(tmp_path, *entries) == frozenset()

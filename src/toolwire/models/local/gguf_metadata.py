@@ -1,4 +1,4 @@
-"""The chat template in a GGUF file, read from the metadata at its beginning; the weights behind it are not read.
+"""The chat template and the special tokens of a GGUF file, read from the metadata before the weights.
 
 Source: github.com/ggml-org/ggml/blob/master/docs/gguf.md.
 """
@@ -7,36 +7,82 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 TEMPLATE: Final = b"tokenizer.chat_template"
-MAX_TEMPLATE: Final = 1_000_000
-"""Maximum length of a chat template, in bytes."""
+TOKENS: Final = b"tokenizer.ggml.tokens"
+TOKEN_TYPES: Final = b"tokenizer.ggml.token_type"
+MAX_TEXT: Final = 1_000_000
+"""Maximum length of a text, such as a chat template, in bytes."""
 MAX_ITEMS: Final = 10_000_000
 """Maximum number of items of an array; vocabularies have some hundred thousand."""
 _STRING: Final = 8
 _ARRAY: Final = 9
-_SIZES: Final = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
-"""Sizes of values of a fixed length, in bytes, by the number of their type."""
+_CONTROL_TOKEN: Final = 3
+_NUMBERS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B", 10: "Q", 11: "q", 12: "d"}
+"""The form of numbers for `struct`, by the number of their type."""
 
 
 def chat_template(path: Path) -> str:
     """Return the chat template of a model; "" if the file has none, or its metadata cannot be read."""
+    template = _values(path, (TEMPLATE,)).get(TEMPLATE)
+    return template.decode("utf-8", "replace") if isinstance(template, bytes) else ""
+
+
+def control_tokens(path: Path) -> frozenset[str]:
+    """Return the texts of the control tokens of a model, such as "<|im_end|>"; empty if they cannot be read.
+
+    These are the tokens that llama.cpp leaves out of an answer unless it is told to keep special tokens.
+    """
+    values = _values(path, (TOKENS, TOKEN_TYPES))
+    tokens, types = values.get(TOKENS), values.get(TOKEN_TYPES)
+    if not isinstance(tokens, list) or not isinstance(types, list):
+        return frozenset()
+    return frozenset(
+        token.decode("utf-8", "replace")
+        for token, kind in zip(tokens, types, strict=False)
+        if kind == _CONTROL_TOKEN and isinstance(token, bytes)
+    )
+
+
+def _values(path: Path, keys: tuple[bytes, ...]) -> dict[bytes, Any]:
+    """Return the values of these keys, of those that the file has; none if the metadata are damaged before the last."""
+    values: dict[bytes, Any] = {}
     try:
         with path.open("rb") as file:
             magic, version = file.read(4), _number(file, "I")
             if magic != b"GGUF" or version < 2:  # version 1 had shorter lengths, and no templates
-                return ""
+                return {}
             _number(file, "Q")  # of tensors
             for _ in range(_number(file, "Q")):
                 key = _read(file, _length(file))
                 kind = _number(file, "I")
-                if key == TEMPLATE and kind == _STRING:
-                    return _read(file, _length(file)).decode("utf-8", "replace")
-                _skip(file, kind)
+                if key in keys:
+                    values[key] = _value(file, kind)
+                    if len(values) == len(keys):
+                        break
+                else:
+                    _skip(file, kind)
     except (OSError, ValueError):
-        pass  # a template is a hint only; loading the model reports what is wrong with the file
-    return ""
+        return {}  # metadata are hints only; loading the model reports what is wrong with the file
+    return values
+
+
+def _value(file: BinaryIO, kind: int) -> Any:
+    """Return a text as bytes, a number, or a list of them.
+
+    Raises:
+        ValueError: the type is unknown, or the file ends.
+    """
+    if kind == _STRING:
+        return _read(file, _length(file))
+    if kind == _ARRAY:
+        inner, count = _array(file)
+        if inner == _STRING:
+            return [_read(file, _length(file)) for _ in range(count)]
+        form = f"<{count}{_form(inner)}"
+        return list(struct.unpack(form, _read(file, struct.calcsize(form))))
+    return _number(file, _form(kind))
 
 
 def _skip(file: BinaryIO, kind: int) -> None:
@@ -46,20 +92,30 @@ def _skip(file: BinaryIO, kind: int) -> None:
         ValueError: the type is unknown, or the file ends.
     """
     if kind == _STRING:
-        _seek(file, _number(file, "Q"))
+        _seek(file, _length(file))
     elif kind == _ARRAY:
-        inner, count = _number(file, "I"), _number(file, "Q")
-        if count > MAX_ITEMS or inner == _ARRAY:
-            raise ValueError("an array is too long, or contains arrays")
-        if inner in _SIZES:
-            _seek(file, count * _SIZES[inner])
-        else:
+        inner, count = _array(file)
+        if inner == _STRING:
             for _ in range(count):
                 _skip(file, inner)
-    elif kind in _SIZES:
-        _seek(file, _SIZES[kind])
+        else:
+            _seek(file, count * struct.calcsize(f"<{_form(inner)}"))
     else:
+        _seek(file, struct.calcsize(f"<{_form(kind)}"))
+
+
+def _array(file: BinaryIO) -> tuple[int, int]:
+    """Return the type of an array's items, and their number."""
+    inner, count = _number(file, "I"), _number(file, "Q")
+    if count > MAX_ITEMS or inner == _ARRAY:
+        raise ValueError("an array is too long, or contains arrays")
+    return inner, count
+
+
+def _form(kind: int) -> str:
+    if kind not in _NUMBERS:
         raise ValueError(f"the type {kind} is unknown")
+    return _NUMBERS[kind]
 
 
 def _seek(file: BinaryIO, size: int) -> None:
@@ -74,7 +130,7 @@ def _seek(file: BinaryIO, size: int) -> None:
 
 def _length(file: BinaryIO) -> int:
     length = _number(file, "Q")
-    if length > MAX_TEMPLATE:
+    if length > MAX_TEXT:
         raise ValueError("a text is too long")
     return length
 

@@ -16,7 +16,7 @@ from toolwire._surface import needs_extra
 from toolwire.errors import ProviderError
 from toolwire.events import Finish
 from toolwire.messages import FinishReason
-from toolwire.models.local.gguf_metadata import chat_template
+from toolwire.models.local.gguf_metadata import chat_template, control_tokens
 
 CONTEXT_TOKENS = 16_384
 PROMPT_CACHE = 256
@@ -64,6 +64,8 @@ class LocalModel:
         params.warmup = False
         params.use_jinja = True
         params.force_pure_content_parser = True
+        # The markers of calls are special tokens in many models, and would be left out of the text.
+        params.special = True
         params.verbosity = 0
         params.cache_ram_mib = prompt_cache
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads or _threads()
@@ -75,6 +77,7 @@ class LocalModel:
         except RuntimeError as error:
             raise ProviderError(f"{path} could not be loaded: {error}") from error
         self.path = path
+        self._control_tokens = control_tokens(path)
 
     @property
     def chat_template(self) -> str:
@@ -94,6 +97,8 @@ class LocalModel:
         grammar: str = "",
     ) -> Generator[str | Finish]:
         """Yield the answer's text as it is written, then one `Finish`.
+
+        The text has the special tokens that the model writes, except the one that ends its answer.
 
         Closing the iterator stops the generation at the next token. Interrupting it (Ctrl-C) returns at once; the
         runtime then stops in the background.
@@ -129,7 +134,7 @@ class LocalModel:
         call = _Call(self._server, request)
         call.start()
         try:
-            yield from call.chunks()
+            yield from _without_end(call.chunks(), self._control_tokens)
         except GeneratorExit:
             call.leave()
             call.join(JOIN_SECONDS)
@@ -177,6 +182,17 @@ class _Call(threading.Thread):
         if reason is None:
             raise ProviderError("the model's runtime ended without finishing its answer")
         yield Finish(FinishReason.LENGTH if reason == "length" else FinishReason.STOP)
+
+
+def _without_end(chunks: Iterator[str | Finish], control_tokens: frozenset[str]) -> Iterator[str | Finish]:
+    """Yield the chunks of an answer without the token that ends it, which arrives as a chunk of its own."""
+    last = ""
+    for chunk in chunks:
+        if last and chunk != Finish(FinishReason.STOP):
+            yield last
+        last = chunk if isinstance(chunk, str) and chunk in control_tokens else ""
+        if not last:
+            yield chunk
 
 
 @atexit.register
