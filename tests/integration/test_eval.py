@@ -310,6 +310,16 @@ def test_a_server_that_fails_and_a_missing_key(
     assert error.count("\n") == 1 and error.startswith("toolwire: openai_chat needs a key: set OPENAI_API_KEY")
 
 
+def test_answers_of_other_settings_are_not_judged_again(
+    counted: CountedModel, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evaluate(capsys, *LOCAL)
+    counted.answer = refused
+    evaluate(capsys, *LOCAL, "--temperature", "0.5", status=1)
+    _, error = evaluate(capsys, "--rescore", "evaluation", status=1)
+    assert error == "toolwire: there is no answer to report on: the server is down\n"
+
+
 def test_suites_in_one_directory_are_not_mixed(
     counted: CountedModel, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

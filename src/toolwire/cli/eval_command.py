@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -57,6 +57,8 @@ _CONSTRAINTS = ("none", "auto", "required")
 _FOLDER = Path("evaluation")
 _LOGS = "logs"
 _ANSWERS = "answers.db"
+_OF_RESCORING = frozenset(("rescore", "reading", "format", "out", "json"))
+"""Options that have a meaning with --rescore; a format may be a file that describes the one of the answers."""
 _NEED_EXTRA = ("toolwire.evaluation.inspect_tasks", "toolwire.evaluation.report_page")
 
 
@@ -143,6 +145,8 @@ def eval(
     if options.rescore is not None:
         if suite is not None:
             raise CliError("--rescore judges answers that are there: leave out the suite")
+        if asking := [name for name in _set_options(options) if name not in _OF_RESCORING]:
+            raise CliError(f"--rescore asks no model: leave out --{asking[0].replace('_', '-')}")
         report = _rescored(options.rescore, readings)
         if options.out is None and (options.rescore / _LOGS).is_dir():
             out = options.rescore  # not into another evaluation, whose report would be lost
@@ -158,6 +162,11 @@ def eval(
         return
     _show(report)
     say(f"The report: {files[0]}")
+
+
+def _set_options(options: EvalOptions) -> list[str]:
+    """Return the names of the options that have another value than their default."""
+    return [option.name for option in fields(options) if getattr(options, option.name) != option.default]
 
 
 def _readings(names: Sequence[str] | None) -> Sequence[Reading]:
@@ -311,13 +320,20 @@ def _rescored(path: Path, readings: Sequence[Reading]) -> Report:
 
 
 def _latest(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
-    """Return the last answer to each question of each model; an evaluation that was continued has several logs."""
+    """Return the last answer to each question of each model; an evaluation that was continued has several logs.
+
+    Answers to another question of this id, or with other settings than the last ones, belong to another evaluation.
+    """
     newest: dict[tuple[ModelChoice, str, str], AskedQuestion] = {}
+    settings: dict[tuple[ModelChoice, str], Mapping[str, Any]] = {}
     for entry in asked:
         key = (entry.choice, entry.suite, entry.question.id)
-        if key not in newest or entry.answer.outcome == "answered":
+        earlier = newest.get(key)
+        is_other = earlier is None or (earlier.question, earlier.settings) != (entry.question, entry.settings)
+        if is_other or entry.answer.outcome == "answered":
             newest[key] = entry
-    return list(newest.values())
+        settings[entry.choice, entry.suite] = entry.settings
+    return [entry for entry in newest.values() if entry.settings == settings[entry.choice, entry.suite]]
 
 
 def _with_unique_ids(asked: list[AskedQuestion], suites: Sequence[str]) -> list[AskedQuestion]:

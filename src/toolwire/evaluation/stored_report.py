@@ -117,15 +117,16 @@ class StoredReport(BaseModel):
             # A format that makes a model call always would win on the questions that expect calls alone.
             count = figures.right.count + figures.irrelevance.count
             total = figures.right.total + figures.irrelevance.total
-            if not total:  # no complete answer: the middle of its interval would beat a measured 40 %
+            if not total:
                 continue
             column, choice = figures.column, figures.choice
             right = Standing(Tally(column.format, total, count), *wilson(count, total))
             place = choice.url or choice.api
             name = f"{choice.model} at {place}" if place else choice.model
             measured.setdefault(name, []).append(MeasuredFormat(choice, column.constrain, right))
+        # The lower end of the interval: one right answer of one is less evidence than five of ten.
         return {
-            name: sorted(formats, key=lambda measured: measured.right.middle, reverse=True)
+            name: sorted(formats, key=lambda measured: measured.right.low, reverse=True)
             for name, formats in measured.items()
         }
 

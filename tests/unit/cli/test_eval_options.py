@@ -35,6 +35,7 @@ def evaluate(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         (("mine.jsonl", "--model", "m.gguf", "--constrain", "autoo"), "did you mean auto"),
         (("mine.jsonl", "--model", "m.gguf", "--reading", "stric"), "did you mean strict"),
         (("--rescore", "nowhere"), "nowhere: there is no such file or directory"),
+        (("--rescore", "empty", "--max-tokens", "9"), "--rescore asks no model: leave out --max-tokens"),
         (("--rescore", "empty"), "name the directory that an evaluation got as --out"),
     ],
 )

@@ -174,6 +174,23 @@ def test_a_format_without_complete_answers_is_not_the_best(tmp_path: Path) -> No
     assert [measured.right.tally for measured in formats["0.5b"]] == [Tally("hermes", tried=4, good=0)]
 
 
+def test_one_right_answer_is_no_better_than_half_of_many(tmp_path: Path) -> None:
+    folder = store(tmp_path, asked(MARKED, HERMES), asked(MARKED, BARE))
+    stored = json.loads((folder / FILE).read_text())
+    for column in stored["columns"]:
+        if column["column"]["format"] == "bare_json":
+            column["right"] = {"count": 5, "total": 10}
+    (folder / FILE).write_text(json.dumps(stored))
+    formats = read_report(folder).formats()["0.5b"]
+    assert [measured.right.tally for measured in formats] == [Tally("bare_json", 10, 5), Tally("hermes", 1, 1)]
+
+
+def test_the_figures_of_another_prompt_say_nothing_about_agents(tmp_path: Path) -> None:
+    other = ModelChoice("0.5b", "hermes", prompt="brief")
+    report = read_report(store(tmp_path, asked(MARKED, HERMES), asked("No.", other)))
+    assert [measured.right.tally for measured in report.formats()["0.5b"]] == [Tally("hermes", 1, 1)]
+
+
 def test_a_report_without_answers_pins_no_format(tmp_path: Path) -> None:
     folder = store(tmp_path, asked(MARKED, HERMES))
     stored = json.loads((folder / FILE).read_text())

@@ -32,7 +32,7 @@ def chat_template(path: Path) -> str:
 def control_tokens(path: Path) -> frozenset[str]:
     """Return the texts of the control tokens of a model, such as "<|im_end|>"; empty if they cannot be read.
 
-    These are the tokens that llama.cpp leaves out of an answer unless it is told to keep special tokens.
+    By default, llama.cpp leaves these tokens out of an answer.
     """
     values = _values(path, (TOKENS, TOKEN_TYPES))
     tokens, types = values.get(TOKENS), values.get(TOKEN_TYPES)
