@@ -36,7 +36,7 @@ def arguments_changed(change: Callable[[Any], Any]) -> Callable[[ParsedResponse,
     )
 
 
-def _parts(change: Callable[[Part], Part | None]) -> Callable[[ChatRequest], ChatRequest]:
+def parts_changed(change: Callable[[Part], Part | None]) -> Callable[[ChatRequest], ChatRequest]:
     """Return a change of each part of the conversation; None leaves one out."""
 
     def request(request: ChatRequest) -> ChatRequest:
@@ -343,7 +343,7 @@ FAULTS = {
     "errors do not reach the model": fault(
         "error-result",
         "error",
-        request=_parts(
+        request=parts_changed(
             lambda part: replace(part, result="") if isinstance(part, ToolResult) and "Error" in part.text else part
         ),
     ),
@@ -364,7 +364,7 @@ FAULTS = {
         ),
     ),
     "earlier arguments do not reach the model": fault(
-        "call", request=_parts(lambda part: replace(part, arguments={}) if isinstance(part, ToolCall) else part)
+        "call", request=parts_changed(lambda part: replace(part, arguments={}) if isinstance(part, ToolCall) else part)
     ),
     "descriptions of parameters do not reach the model": fault(
         "parameter", "template-tools", request=tools_changed(_without_nested_descriptions)

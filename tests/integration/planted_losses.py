@@ -4,6 +4,8 @@ A stranger to the probes wrote them, after reports about real servers.
 """
 
 import json
+import threading
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -12,12 +14,13 @@ from tests.integration.planted_faults import (
     calls_changed,
     fault,
     in_stream,
+    parts_changed,
     tools_changed,
     without_members,
 )
 from tests.integration.probed_server import Answer, Asked, Body
 
-from toolwire import Message, ParsedResponse, ToolCall, ToolDefinition
+from toolwire import Message, ParsedResponse, ToolCall, ToolDefinition, ToolResult
 from toolwire.providers.request import ChatRequest, ToolChoice
 
 Chunks = list[Any]
@@ -112,7 +115,81 @@ def _collected_beside_tools(answer: Answer, asked: Asked) -> Answer:
     return replace(answer, pause=0.0, delay=answer.pause * len(answer.body) / 97)
 
 
+def _with_markup(answer: ParsedResponse, request: ChatRequest) -> ParsedResponse:
+    """Return the answer of a model that sees the tools, although it may not call them."""
+    if request.tool_choice.mode != "none" or not request.tools:
+        return answer
+    call = {"name": request.tools[0].name, "arguments": {"city": "Paris", "days": 1}}
+    return replace(answer, content=f"<tool_call>{json.dumps(call)}</tool_call>")
+
+
+def _without_nulls(call: ToolCall) -> ToolCall:
+    return replace(call, arguments={name: item for name, item in call.arguments.items() if item is not None})
+
+
+def _results_by_order(request: ChatRequest) -> ChatRequest:
+    """Give each result to the call at its place, whatever id it has."""
+    calls = [part for message in request.messages for part in message.parts if isinstance(part, ToolCall)]
+    ids = iter([call.id for call in calls])
+
+    def message(message: Message) -> Message:
+        parts = [replace(p, call_id=next(ids, "")) if isinstance(p, ToolResult) else p for p in message.parts]
+        return replace(message, parts=tuple(parts))
+
+    return replace(request, messages=tuple(map(message, request.messages)))
+
+
+class _MixedStreams:
+    """Ends a stream as another one that is sent at the same time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[int, bytes] = {}
+
+    def __call__(self, answer: Answer, asked: Asked) -> Answer:
+        if b"event-stream" not in answer.content_type.encode():
+            return answer
+        with self._lock:
+            self._running[id(asked)] = answer.body
+        time.sleep(0.2)
+        with self._lock:
+            others = [body for key, body in self._running.items() if key != id(asked)]
+        time.sleep(0.1)
+        with self._lock:
+            del self._running[id(asked)]
+        return replace(answer, body=_with_end_of(others[0], answer.body)) if others else answer
+
+
+def _with_end_of(other: bytes, own: bytes) -> bytes:
+    own_events, other_events = (body.split(b"\n\n") for body in (own, other))
+    return b"\n\n".join([*own_events[: len(own_events) // 2], *other_events[len(other_events) // 2 :]])
+
+
 LOSSES = {
+    "whole numbers arrive with a fraction": fault(
+        "whole-number", response=arguments_changed(lambda item: float(item) if type(item) is int else item)
+    ),
+    "a forbidden call is in the text": fault("no-choice-text", response=_with_markup),
+    "calls arrive in reversed order in streams": fault(
+        "streamed-order",
+        response=in_stream(lambda answer, _: replace(answer, tool_calls=answer.tool_calls[::-1])),
+    ),
+    "line ends are lost in streams": fault(
+        "streamed-lines",
+        response=in_stream(lambda answer, _: replace(answer, content=answer.content.replace("\n", ""))),
+    ),
+    "nulls do not arrive": fault("null-argument", response=calls_changed(_without_nulls)),
+    "max_tokens is ignored": fault(
+        "both-maximums", body=lambda body: {name: item for name, item in body.items() if name != "max_tokens"}
+    ),
+    "long results are cut": fault(
+        "long-result",
+        request=parts_changed(
+            lambda part: replace(part, result=part.text[:4000]) if isinstance(part, ToolResult) else part
+        ),
+    ),
+    "results belong to the call at their place": fault("result-ids", request=_results_by_order),
+    "streams at the same time are mixed": fault("streams-at-once", reply=_MixedStreams()),
     "system messages beside tools do not reach the model": fault(
         "system-beside-tools", request=_without_system_beside_tools
     ),

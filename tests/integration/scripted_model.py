@@ -71,13 +71,27 @@ def _answer(request: ChatRequest) -> ParsedResponse:
     if match := re.search(r"numbers from 1 to (\d+)", text):
         last = int(match[1])
         words = _IN_WORDS * last if "in words" in text else [str(number) for number in range(1, last + 1)]
-        return ParsedResponse(" ".join(words[:last]))
+        return ParsedResponse(("\n" if "on each line" in text else " ").join(words[:last]))
+    if match := re.search(r"code does the result for (\w+)", text):
+        return ParsedResponse(_result_for(match[1], request))
     if "code" in text:
         codes = re.findall(r"code is (\d+)", prompt_of(request))
         return ParsedResponse(f"It is {codes[-1]}." if codes else "I do not know.")
     if "color" in text:
         return ParsedResponse("Red." if "[picture]" in prompt_of(request) else "I see no picture.")
     return ParsedResponse("Hello.")
+
+
+def _result_for(city: str, request: ChatRequest) -> str:
+    """Return the result of the call for a city: the one with its id, or the one at its place in an API without ids."""
+    parts = [part for message in request.messages for part in message.parts]
+    calls = [part for part in parts if isinstance(part, ToolCall)]
+    results = [part for part in parts if isinstance(part, ToolResult)]
+    by_id = {part.call_id: part.text for part in results if part.call_id}
+    for call, in_order in zip(calls, results, strict=False):
+        if call.arguments.get("city") == city:
+            return by_id.get(call.id, "I do not know.") if by_id else in_order.text
+    return "I do not know."
 
 
 def _calls(request: ChatRequest, text: str) -> list[ToolCall]:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -247,6 +248,49 @@ def test_a_weak_model_is_not_a_fault(capsys: pytest.CaptureFixture[str]) -> None
     assert set(failed) - counted == enforced, failed
 
 
+def _without_quotes(answer: ParsedResponse, _: ChatRequest) -> ParsedResponse:
+    """Return the answer of a model that writes no text as a text if it looks like a number."""
+    calls = [
+        replace(
+            call,
+            arguments=json.loads(re.sub(r'"(\d[\d.]*)"', r"\1", json.dumps(call.arguments).replace(': "0', ': "'))),
+        )
+        for call in answer.tool_calls
+    ]
+    return replace(answer, tool_calls=tuple(calls), content=re.sub(r'"0(\d+)"', r"\1", answer.content))
+
+
+def _with_fraction(answer: ParsedResponse, _: ChatRequest) -> ParsedResponse:
+    calls = [replace(call, arguments={**call.arguments, "days": 3.0}) for call in answer.tool_calls]
+    return replace(answer, tool_calls=tuple(calls), content=answer.content.replace(": 3}", ": 3.0}"))
+
+
+def _last_code(answer: ParsedResponse, request: ChatRequest) -> ParsedResponse:
+    codes = re.findall(r"code is (\d+)", str(request.messages))
+    return replace(answer, content=codes[-1]) if codes else answer
+
+
+@pytest.mark.parametrize(
+    ("probe", "response"),
+    [
+        ("text-values", _without_quotes),
+        ("whole-number", _with_fraction),
+        ("result-ids", _last_code),
+        ("no-choice-text", lambda answer, _: replace(answer, content='<tool_call>{"name": "get_time"}</tool_call>')),
+        ("streamed-order", lambda answer, _: replace(answer, tool_calls=answer.tool_calls[::-1])),
+        ("streamed-lines", lambda answer, _: replace(answer, content=answer.content.replace("\n", ""))),
+        ("streams-at-once", lambda answer, _: replace(answer, content="I do not know.", tool_calls=())),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_mistake_of_the_model_is_not_a_fault(
+    probe: str, response: Callable[..., ParsedResponse], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with probed("openai_chat", Fault(response=response)) as url:
+        _, results, _ = check(capsys, *of("openai_chat", url, "--only", probe))
+    assert results[probe]["status"] == "not shown", results[probe]
+
+
 def test_a_fault_that_the_model_may_have_made_has_to_happen_each_time(capsys: pytest.CaptureFixture[str]) -> None:
     fault = FAULTS["results do not reach the model"]
     with probed("openai_chat", fault) as url:
@@ -276,7 +320,7 @@ def test_a_profile_of_a_file_is_checked(tmp_path: Path, capsys: pytest.CaptureFi
 def test_the_only_model_of_a_url_is_checked(capsys: pytest.CaptureFixture[str]) -> None:
     with probed("openai_chat") as url:
         assert run(["check", url, "--key-env", "TEST_KEY", "--only", "plain-answer", "--only", "tool choice"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == "8 passed, 0 failed, 0 not shown"
+    assert capsys.readouterr().out.splitlines()[-1] == "9 passed, 0 failed, 0 not shown"
 
 
 def test_a_server_with_several_models_needs_the_name_of_one(capsys: pytest.CaptureFixture[str]) -> None:

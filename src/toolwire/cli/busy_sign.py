@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.status import Status
+from rich.live import Live
+from rich.spinner import Spinner
 
 from toolwire.cli.console import console, styled
 
@@ -18,39 +19,47 @@ class BusySign:
     """A spinner on standard error that stops while a question is asked."""
 
     def __init__(self) -> None:
-        self._status: Status | None = None
+        self._live: Live | None = None
+        self._spinner = Spinner("dots", style="status.spinner")
 
     @contextmanager
     def waiting(self, what: str) -> Iterator[None]:
         """Show the spinner while the block runs."""
         screen = console(stderr=True)
-        self._status = screen.status(styled(what, "dim")) if screen.is_terminal else None
+        if screen.is_terminal:
+            # Standard output may be a file or another program, which has to get its lines while the spinner runs.
+            self._live = Live(self._spinner, console=screen, transient=True, redirect_stdout=False)
+            self.update(what)
         try:
-            if self._status is not None:
-                self._status.start()
+            if self._live is not None:
+                self._live.start()
             yield
         finally:
-            if self._status is not None:
-                self._status.stop()
-            self._status = None
+            if self._live is not None:
+                self._live.stop()
+            self._live = None
 
     @contextmanager
-    def counting(self, count: int, things: str) -> Iterator[Callable[[], None]]:
-        """Show how many of some things are done while the block runs; call the function after each."""
+    def counting(self, things: str, names: Sequence[str]) -> Iterator[Callable[[], None]]:
+        """Show how many of some things are done, and the name of the next one; call the function after each."""
         count_done = 0
+
+        def progress() -> str:
+            name = names[count_done] if count_done < len(names) else ""
+            return f"{count_done} of {len(names)} {things}{': ' if name else ''}{name}"
 
         def next_thing() -> None:
             nonlocal count_done
             count_done += 1
-            self.update(f"{count_done} of {count} {things}")
+            self.update(progress())
 
-        with self.waiting(f"0 of {count} {things}"):
+        with self.waiting(progress()):
             yield next_thing
 
     def update(self, what: str) -> None:
         """Show another text beside the spinner."""
-        if self._status is not None:
-            self._status.update(styled(what, "dim"))
+        if self._live is not None:
+            self._spinner.update(text=styled(what, "dim"))
 
     def progress(self, report: ToolProgress) -> None:
         """Show the progress of a call."""
@@ -60,13 +69,13 @@ class BusySign:
     @contextmanager
     def pause(self) -> Iterator[None]:
         """Stop the spinner while the block runs."""
-        if self._status is not None:
-            self._status.stop()
+        if self._live is not None:
+            self._live.stop()
         try:
             yield
         finally:
-            if self._status is not None:
-                self._status.start()
+            if self._live is not None:
+                self._live.start()
 
 
 BUSY = BusySign()

@@ -12,7 +12,7 @@ import typer
 
 from toolwire._surface import needs_extra
 from toolwire.cli.busy_sign import BUSY
-from toolwire.cli.check_report import counts_of, result_row, show_results, write_junit, write_report
+from toolwire.cli.check_report import ResultTable, counts_of, result_row, show_summary, write_junit, write_report
 from toolwire.cli.console import CliError, emit
 from toolwire.cli.open_endpoint import TIMEOUT, OpenEndpoint, listed, open_endpoint
 from toolwire.cli.option_groups import takes_options
@@ -39,8 +39,9 @@ toolwire check fast --only calls --only streamed-usage --json
 
 toolwire check vendor --compare maker --config toolwire.toml --report vendor.json
 
-The requests go to the real endpoint and use about 60,000 tokens, with --smoke about 4,000. The key is read from the
-environment, and is never shown. A probe that cannot separate the server from the model says "not shown" and why.
+The requests go to the real endpoint and use about 30,000 tokens, with --smoke about 1,200. The key is read from the
+environment, and is never shown. A probe that cannot separate the server from the model says "not shown" and why. Each
+result is printed when its probe ends.
 
 Exit status: 0 no probe failed, 1 a probe failed or a comparison is under --fail-under, 2 wrong usage, no key is set, or
 no API is at the address."""
@@ -120,7 +121,7 @@ def check(
     if options.json:
         emit(counts)
     else:
-        show_results(results)
+        show_summary(results)
     if counts["failed"]:
         raise typer.Exit(1)
 
@@ -252,13 +253,17 @@ async def _run(opened: OpenEndpoint, probes: list[Probe], options: CheckOptions)
             signed=endpoint.signed,
             max_tokens=options.max_tokens,
         )
-        with BUSY.counting(len(probes), "probes") as next_probe:
+        table = ResultTable(probes)
+        with BUSY.counting("probes", [probe.id for probe in probes]) as next_probe:
             async for result in run_probes(model, probes, tries=options.tries):
                 # A reason quotes the answer, in which a faulty server may quote the key.
                 results.append(replace(result, reason=client.without_secrets(result.reason)))
+                with BUSY.pause():
+                    if options.json:
+                        emit(result_row(results[-1]))
+                    else:
+                        table.show(results[-1])
                 next_probe()
-                if options.json:
-                    emit(result_row(results[-1]))
         target = {"api": opened.api.name, "model": opened.profile.model, "url": opened.profile.url}
         if options.report is not None:
             write_report(options.report, target, results, client.without_secrets)

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from rich.text import Text
 
 from toolwire.cli.console import console, labelled, print_rows, safe, styled
-from toolwire.probes.probe import STATUSES, ProbeResult, Status
+from toolwire.probes.probe import STATUSES, Probe, ProbeResult, Status
 from toolwire.text.truncate import truncate
 
 STYLES: dict[Status, str] = {"passed": "green", "failed": "red", "not shown": "yellow"}
@@ -45,23 +45,40 @@ def result_row(result: ProbeResult) -> dict[str, str]:
     }
 
 
-def show_results(results: Sequence[ProbeResult]) -> None:
-    """Print a table of the results, the sources of the rules that are broken, and the counts."""
-    # One fault of a server can break most rules, each with the same words.
-    first_with: dict[str, str] = {}
-    rows: list[tuple[Text, ...]] = []
-    for result in results:
+class ResultTable:
+    """The table of results, whose rows are printed one by one as the probes end.
+
+    Args:
+        probes: all probes that run, whose names decide how wide the columns are.
+    """
+
+    def __init__(self, probes: Sequence[Probe]) -> None:
+        # One fault of a server can break most rules, each with the same words.
+        self._first_with: dict[str, str] = {}
+        self._widths = {
+            "result": max(map(len, STATUSES)),
+            "theme": max((len(probe.theme) for probe in probes), default=0),
+            "probe": max((len(probe.id) for probe in probes), default=0),
+        }
+        self._has_header = False
+
+    def show(self, result: ProbeResult) -> None:
+        """Print the row of a result."""
         reason = result.reason or result.probe.title
-        first = first_with.setdefault(reason, result.probe.id)
-        rows.append(
-            (
-                styled(result.status, STYLES[result.status]),
-                styled(result.probe.theme),
-                styled(result.probe.id),
-                styled(reason if first == result.probe.id else f"the same as for {first}"),
-            )
+        first = self._first_with.setdefault(reason, result.probe.id)
+        row = (
+            styled(result.status, STYLES[result.status]),
+            styled(result.probe.theme),
+            styled(result.probe.id),
+            styled(reason if first == result.probe.id else f"the same as for {first}"),
         )
-    print_rows(("result", "theme", "probe", "rule or reason"), rows, fold=("rule or reason",))
+        columns = (*self._widths, "rule or reason")
+        print_rows(columns, [row], fold=columns[-1:], widths=self._widths, header=not self._has_header)
+        self._has_header = True
+
+
+def show_summary(results: Sequence[ProbeResult]) -> None:
+    """Print the sources of the rules that are broken, and the counts."""
     screen = console()
     for result in results:
         if result.status == "failed":

@@ -56,7 +56,7 @@ async def _run(
         reference, compared = await reference.with_model(), await compared.with_model()
         clients = [endpoint.connect(endpoint.transport, False) for endpoint in (reference, compared)]
         ask = [partial(_ask, client, options.max_tokens) for client in clients]
-        with BUSY.counting(len(requests), "requests") as next_request:
+        with BUSY.counting("requests", [""] * len(requests)) as next_request:
             comparison = await compare_vendors(ask[0], ask[1], requests, each=lambda _: next_request())
     finally:
         await reference.transport.close()

@@ -12,7 +12,7 @@ from dataclasses import fields, is_dataclass
 from io import TextIOWrapper
 from typing import Any, NoReturn, TextIO
 
-from rich.console import Console, OverflowMethod
+from rich.console import Console, JustifyMethod, OverflowMethod
 from rich.text import Text
 
 from toolwire.events import (
@@ -141,7 +141,13 @@ def labelled(label: str, text: str, style: str = "", *, indent: int = 8) -> Text
 
 
 def print_rows(
-    columns: Sequence[str], rows: Iterable[Sequence[Text]], *, fold: Collection[str] = (), right: Collection[str] = ()
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Text]],
+    *,
+    fold: Collection[str] = (),
+    right: Collection[str] = (),
+    widths: Mapping[str, int] = {},
+    header: bool = True,
 ) -> None:
     """Print rows as a table on a terminal, and as lines of values separated by tabs in a pipe.
 
@@ -150,6 +156,8 @@ def print_rows(
         rows: one value per column.
         fold: columns whose long values are folded; values of other columns are truncated with an ellipsis.
         right: columns that are aligned to the right.
+        widths: minimum widths of columns, in characters, so that rows of several calls are aligned.
+        header: whether the titles are printed.
     """
     from rich.table import Table
 
@@ -157,11 +165,13 @@ def print_rows(
     if not screen.is_terminal:
         for row in rows:
             sys.stdout.write("\t".join(cell.plain for cell in row) + "\n")
+        sys.stdout.flush()
         return
-    table = Table(box=None, pad_edge=False)
+    table = Table(box=None, pad_edge=False, show_header=header)
     for name in columns:
         overflow: OverflowMethod = "fold" if name in fold else "ellipsis"
-        table.add_column(name, no_wrap=True, overflow=overflow, justify="right" if name in right else "left")
+        justify: JustifyMethod = "right" if name in right else "left"
+        table.add_column(name, no_wrap=name not in fold, overflow=overflow, justify=justify, min_width=widths.get(name))
     for row in rows:
         table.add_row(*row)
     screen.print(table, soft_wrap=False)

@@ -10,6 +10,7 @@ from toolwire.probes.call_probes import CALL_PROBES
 from toolwire.probes.choice_probes import CHOICE_PROBES
 from toolwire.probes.error_probes import ERROR_PROBES
 from toolwire.probes.event_probes import EVENT_PROBES
+from toolwire.probes.load_probes import LOAD_PROBES
 from toolwire.probes.probe import Probe
 from toolwire.probes.prompt_probes import PROMPT_PROBES
 from toolwire.probes.result_probes import RESULT_PROBES
@@ -20,6 +21,7 @@ PROBES: Final[tuple[Probe, ...]] = (
     *CALL_PROBES,
     *WIRE_PROBES,
     *EVENT_PROBES,
+    *LOAD_PROBES,
     *CHOICE_PROBES,
     *ARGUMENT_PROBES,
     *RESULT_PROBES,

@@ -60,6 +60,20 @@ def _is_as_long_in_a_stream(exchanges: Sequence[ProbeExchange]) -> None:
             raise FaultSuspected(f"the stream{tools} repeats {repeated} numbers that the whole answer has once")
 
 
+def _keeps_line_ends(exchanges: Sequence[ProbeExchange]) -> None:
+    at_once, in_stream = (exchange.response.content for exchange in exchanges)
+    on_lines = re.compile(r"(?<!\d)" + r"[ \t]*\n\s*".join(ask.LINES))
+    if not on_lines.search(at_once):
+        raise RuleNotShown(f"the model did not write a number on each line: {shown(exchanges[0].response)}")
+    if on_lines.search(in_stream):
+        return
+    # A model that separates the numbers in another way does not let them run together.
+    match = re.search(r"\s*".join(ask.LINES), in_stream)
+    if match and len(match[0].split()) < len(ask.LINES):
+        raise FaultSuspected(f"line ends are missing in a stream: {shown(exchanges[1].response)}")
+    raise RuleNotShown(f"the model wrote something else in a stream: {shown(exchanges[1].response)}")
+
+
 def _keeps_brackets(exchanges: Sequence[ProbeExchange]) -> None:
     expected = ask.BRACKETS.replace(" ", "")
     at_once, in_stream = ("".join(exchange.response.content.split()) for exchange in exchanges)
@@ -129,6 +143,21 @@ def _is_not_longer(exchanges: Sequence[ProbeExchange]) -> None:
                 f"the answer has {len(exchange.response.content)} characters{exchange.place}, although only {limit} "
                 "tokens are allowed"
             )
+
+
+def _is_not_longer_by_other_name(exchanges: Sequence[ProbeExchange]) -> None:
+    (exchange,) = exchanges
+    if 400 <= exchange.status < 500:
+        raise RuleNotShown(f"the server refuses the other name of the maximum length: {exchange.error}")
+    if exchange.error:
+        raise ProbeFailed(f"the other name of the maximum length is an error of the server: {exchange.error}")
+    name = "max_tokens" if b'"max_tokens"' in exchange.sent else "max_completion_tokens"
+    try:
+        _is_not_longer(exchanges)
+    except ProbeFailed as error:
+        raise ProbeFailed(f"{name} is ignored: {error}") from None
+    if exchange.response.finish_reason is not FinishReason.LENGTH:
+        raise RuleNotShown(f"the model stopped before the maximum length: {shown(exchange.response)}")
 
 
 def _ends_before_stop_word(exchanges: Sequence[ProbeExchange]) -> None:
@@ -263,6 +292,23 @@ ANSWER_PROBES: Final = (
         f"{REFERENCE}/create#chat-create-max_completion_tokens",
         (ask.CUT, ask.CUT_STREAM),
         _is_not_longer,
+    ),
+    Probe(
+        "both-maximums",
+        "answers",
+        "The maximum length counts as max_tokens and as max_completion_tokens, or is refused with a reason.",
+        f"{REFERENCE}/create#chat-create-max_completion_tokens",
+        (ask.CUT_BY_OTHER_NAME,),
+        _is_not_longer_by_other_name,
+        frozenset(("openai_chat",)),
+    ),
+    Probe(
+        "streamed-lines",
+        "answers",
+        "The line ends of a text arrive in a stream too.",
+        _STREAM,
+        (ask.LINES_WHOLE, ask.LINES_STREAM),
+        _keeps_line_ends,
     ),
     Probe("usage", "tokens", "An answer reports its tokens.", _OBJECT, (ask.PLAIN,), _reports_tokens, smoke=True),
     Probe(

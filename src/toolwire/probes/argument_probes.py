@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from toolwire.messages import FinishReason, ToolCall
 from toolwire.probes import probe_requests as ask
+from toolwire.probes.controls import check_model_copies, control_if_changed, without_controls
 from toolwire.probes.judging import (
     GUIDE,
     STRUCTURED,
@@ -22,9 +23,10 @@ from toolwire.probes.judging import (
 )
 from toolwire.probes.probe import FaultSuspected, Probe, ProbeFailed, RuleNotShown
 from toolwire.probes.probe_exchange import ProbeExchange, ProbeRequest
+from toolwire.providers.member_paths import MISSING
 from toolwire.schema.validation import validate
 from toolwire.text.json_reading import read_json
-from toolwire.text.json_text import JsonError
+from toolwire.text.json_text import JsonError, json_text
 
 _STREAMING: Final = f"{GUIDE}#streaming"
 _HANDLING: Final = f"{GUIDE}#handling-function-calls"
@@ -61,8 +63,10 @@ def _keeps(member: str) -> Callable[[Sequence[ProbeExchange]], None]:
         if any(entity in actual for entity in _ENTITIES):
             raise ProbeFailed(f"the text contains character references of XML{exchange.place}: {actual!r:.200}")
         if "\\u" in actual:
+            check_model_copies(exchanges, member)
             raise FaultSuspected(f"characters arrive as escapes{exchange.place}: {actual!r:.200}")
         if _letters(actual) == _letters(expected):
+            check_model_copies(exchanges, member)
             raise FaultSuspected(f"characters are missing or changed{exchange.place}: {actual!r:.200}")
         raise RuleNotShown(f"the model did not copy the text: {actual!r:.200}")
 
@@ -74,11 +78,13 @@ def _keeps_values(*names: str) -> Callable[[Sequence[ProbeExchange]], None]:
 
     def judge(exchanges: Sequence[ProbeExchange]) -> None:
         not_shown: list[RuleNotShown] = []
-        for exchange in exchanges:
+        for exchange in without_controls(exchanges):
             try:
                 _, call = _the_call([exchange])
                 for name in names:
-                    _check_value(exchange, name, ask.VALUE_ARGUMENTS[name], call.arguments.get(name))
+                    if suspicion := _suspicion(exchange, name, call.arguments):
+                        check_model_copies(exchanges, name)
+                        raise FaultSuspected(suspicion)
             except RuleNotShown as error:
                 not_shown.append(error)
         if not_shown:
@@ -87,24 +93,25 @@ def _keeps_values(*names: str) -> Callable[[Sequence[ProbeExchange]], None]:
     return judge
 
 
-def _check_value(exchange: ProbeExchange, name: str, expected: str | int, actual: Any) -> None:
-    """Check a value against the one that the model was asked for.
+def _suspicion(exchange: ProbeExchange, name: str, arguments: ask.Arguments) -> str:
+    """Return how an argument was changed as servers do it; "" if it is the one that the model was asked for.
 
     Raises:
-        FaultSuspected: it was changed as servers do it.
         RuleNotShown: it is another value.
     """
+    expected, actual = (exchange.request.arguments or {})[name], arguments.get(name, MISSING)
     if actual == expected and type(actual) is type(expected):
-        return
+        return ""
     # A model that wrote the number itself would not round it as a floating-point number is rounded.
-    is_changed = actual is None or (
-        actual == expected.strip() or not isinstance(actual, str)
-        if isinstance(expected, str)
-        else isinstance(actual, str | float) or actual == int(float(expected))
-    )
-    became = "is lost" if actual is None else f"arrives as {actual!r:.80}"
-    if is_changed:
-        raise FaultSuspected(f"the argument {name} with the value {expected!r} {became}{exchange.place}")
+    if (
+        (actual is MISSING and expected in ("", None))
+        or actual is None
+        or (isinstance(expected, str) and (not isinstance(actual, str) or actual == expected.strip()))
+        or (isinstance(expected, int) and (isinstance(actual, str | float) or actual == int(float(expected))))
+        or (expected is None and actual in ("", "null", "None"))
+    ):
+        became = "is lost" if actual is MISSING else f"arrives as {json_text(actual):.80}"
+        return f"the argument {name} with the value {json_text(expected)} {became}{exchange.place}"
     raise RuleNotShown(f"the model did not copy the value {expected!r} of {name}{exchange.place}: {actual!r:.80}")
 
 
@@ -120,6 +127,7 @@ def _keeps_long_text(exchanges: Sequence[ProbeExchange]) -> None:
     if exchange.response.finish_reason is FinishReason.LENGTH:
         raise RuleNotShown("the answer was cut; --max-tokens allows longer ones")
     if isinstance(actual, str) and len(actual) > 100 and expected.startswith(actual):
+        check_model_copies(exchanges, "text")
         raise FaultSuspected(f"the argument ends after {len(actual)} of {len(expected)} characters{exchange.place}")
     raise RuleNotShown(f"the model did not copy the text{exchange.place}: {shown_call(call)}")
 
@@ -174,6 +182,7 @@ def _follows_schema(exchanges: Sequence[ProbeExchange]) -> None:
         return
     # A parser of a format without types has to read the schema, or every number is a text.
     for where in _texts_of_values(call.arguments, definition.parameters, definition.parameters):
+        check_model_copies(exchanges)
         raise FaultSuspected(f"{where} arrives as text{exchange.place}, not as the value that the schema asks for")
     if definition.annotations.get("strict") is True:
         if exchange.lost("strict"):
@@ -208,16 +217,19 @@ def _omits_optional(exchanges: Sequence[ProbeExchange]) -> None:
     if call.arguments == {"folder": "/tmp"}:
         return
     if call.arguments.get("limit", 0) is None:
+        check_model_copies(exchanges)
         raise FaultSuspected(f"an optional parameter that the model left out arrives as null{exchange.place}")
     raise RuleNotShown(f"the model made another call: {shown_call(call)}")
 
 
 def _schema(id: str, title: str, request: ProbeRequest, source: str = _SCHEMAS) -> Probe:
-    return Probe(id, "schemas", title, source, (request,), _follows_schema)
+    return Probe(id, "schemas", title, source, (request, control_if_changed), _follows_schema)
 
 
-def _values(id: str, title: str, *names: str) -> Probe:
-    return Probe(id, "arguments", title, _HANDLING, (ask.VALUES, ask.VALUES_STREAM), _keeps_values(*names))
+def _values(
+    id: str, title: str, *names: str, requests: tuple[ProbeRequest, ...] = (ask.VALUES, ask.VALUES_STREAM)
+) -> Probe:
+    return Probe(id, "arguments", title, _HANDLING, (*requests, control_if_changed), _keeps_values(*names))
 
 
 ARGUMENT_PROBES: Final = (
@@ -226,7 +238,7 @@ ARGUMENT_PROBES: Final = (
         "arguments",
         "Characters outside ASCII arrive as the model wrote them.",
         _HANDLING,
-        (ask.EXACT,),
+        (ask.EXACT, control_if_changed),
         _keeps("title"),
     ),
     Probe(
@@ -234,7 +246,7 @@ ARGUMENT_PROBES: Final = (
         "arguments",
         "Characters outside ASCII arrive whole in a stream.",
         _STREAMING,
-        (ask.EXACT_STREAM,),
+        (ask.EXACT_STREAM, control_if_changed),
         _keeps("title"),
     ),
     Probe(
@@ -242,7 +254,7 @@ ARGUMENT_PROBES: Final = (
         "arguments",
         "Quotes, backslashes, line ends and tags arrive as the model wrote them.",
         _HANDLING,
-        (ask.EXACT,),
+        (ask.EXACT, control_if_changed),
         _keeps("text"),
     ),
     Probe(
@@ -250,7 +262,7 @@ ARGUMENT_PROBES: Final = (
         "arguments",
         "Quotes, backslashes, line ends and tags arrive whole in a stream.",
         _STREAMING,
-        (ask.EXACT_STREAM,),
+        (ask.EXACT_STREAM, control_if_changed),
         _keeps("text"),
     ),
     _values(
@@ -259,13 +271,27 @@ ARGUMENT_PROBES: Final = (
     _values("empty-text", "An empty text in the arguments arrives as an empty text.", "remark"),
     _values("white-space", "White space at the beginning of a text arrives.", "line"),
     _values("large-number", "A number of 16 digits is not rounded.", "account"),
-    Probe("long-arguments", "arguments", "Long arguments are not cut.", _HANDLING, (ask.LONG,), _keeps_long_text),
+    _values(
+        "whole-number",
+        "A whole number does not arrive with a fraction, such as 3.0.",
+        "days",
+        requests=(ask.CALL, ask.CALL_STREAM),
+    ),
+    _values("null-argument", "A null in the arguments arrives.", "note", requests=(ask.UNION, ask.UNION_STREAM)),
+    Probe(
+        "long-arguments",
+        "arguments",
+        "Long arguments are not cut.",
+        _HANDLING,
+        (ask.LONG, control_if_changed),
+        _keeps_long_text,
+    ),
     Probe(
         "streamed-long-arguments",
         "arguments",
         "Long arguments are not cut in a stream.",
         _STREAMING,
-        (ask.LONG_STREAM,),
+        (ask.LONG_STREAM, control_if_changed),
         _keeps_long_text,
     ),
     Probe(
@@ -320,7 +346,7 @@ ARGUMENT_PROBES: Final = (
         "schemas",
         "A parameter that the model leaves out does not arrive.",
         "https://json-schema.org/understanding-json-schema/reference/object#required",
-        (ask.OPTIONAL,),
+        (ask.OPTIONAL, control_if_changed),
         _omits_optional,
     ),
     _schema(

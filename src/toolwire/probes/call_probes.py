@@ -156,6 +156,23 @@ def _has_two_calls(exchanges: Sequence[ProbeExchange]) -> None:
         raise RuleNotShown(f"the model made other calls: {shown(exchange.response)}")
 
 
+def _again_if_reversed(exchanges: Sequence[ProbeExchange]) -> ProbeRequest | None:
+    """Return the request for the stream once more, if its calls have another order than those of the whole answer."""
+    orders = [list(map(_key, exchange.response.tool_calls)) for exchange in exchanges]
+    return ask.PARALLEL_AGAIN if orders[0] != orders[1] else None
+
+
+def _streams_in_order(exchanges: Sequence[ProbeExchange]) -> None:
+    in_order = [_arguments_text(ask.PARIS), _arguments_text(ask.ROME)]
+    for exchange in exchanges:
+        keys = list(map(_key, exchange.response.tool_calls))
+        is_whole = not exchange.request.chat.stream
+        if keys != (in_order if is_whole else keys) or sorted(keys) != sorted(in_order):
+            raise RuleNotShown(f"the model did not make the two calls in order: {shown(exchange.response)}")
+    if all(_key(exchange.response.tool_calls[0]) != in_order[0] for exchange in exchanges[1:]):
+        raise FaultSuspected(f"the calls arrive in reversed order in a stream: {shown(exchanges[1].response)}")
+
+
 def _check_tokens(exchange: ProbeExchange, single: ProbeExchange) -> None:
     """Check that the tokens of an answer account for its calls, by the tokens of an answer with one call.
 
@@ -340,6 +357,14 @@ CALL_PROBES: Final = (
         _STREAMING,
         (ask.PARALLEL_STREAM, ask.CALL_STREAM),
         _has_two_calls,
+    ),
+    Probe(
+        "streamed-order",
+        "parallel calls",
+        "The calls of a stream arrive in the same order as those of a whole answer.",
+        _STREAMING,
+        (ask.PARALLEL, ask.PARALLEL_STREAM, _again_if_reversed),
+        _streams_in_order,
     ),
     Probe(
         "one-call-allowed",

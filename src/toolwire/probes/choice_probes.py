@@ -7,9 +7,18 @@ from typing import Final
 
 from toolwire.messages import FinishReason
 from toolwire.probes import probe_requests as ask
-from toolwire.probes.judging import GUIDE, check_expressed, check_no_hidden_call, check_not_in_text, no_call, shown
+from toolwire.probes.judging import (
+    GUIDE,
+    check_expressed,
+    check_no_hidden_call,
+    check_not_in_text,
+    control_token,
+    no_call,
+    shown,
+)
 from toolwire.probes.probe import FaultSuspected, Probe, ProbeFailed, RuleNotShown
-from toolwire.probes.probe_exchange import ProbeExchange
+from toolwire.probes.probe_exchange import ProbeExchange, ProbeRequest
+from toolwire.providers.parsing import parse
 
 _SOURCE: Final = f"{GUIDE}#tool-choice"
 
@@ -43,6 +52,32 @@ def _calls_nothing(exchanges: Sequence[ProbeExchange]) -> None:
         raise ProbeFailed(f"the answer calls {shown(exchange.response)}{exchange.place}, although no call is allowed")
     if not exchange.response.content.strip():
         raise RuleNotShown(f"the answer is empty{exchange.place}")
+
+
+def _markup(exchange: ProbeExchange) -> str:
+    """Return the words for the call, or for the tag of one, in the text of an answer; "" if there is none."""
+    text = exchange.response.content
+    calls = parse(text, tools=ask.TOOLS).tool_calls if text else ()
+    return f"a call in the format {calls[0].format}" if calls else control_token(text)
+
+
+def _control_if_written(exchanges: Sequence[ProbeExchange]) -> ProbeRequest | None:
+    """Return the same question without tools, if an answer so far contains a call as text."""
+    return ask.WEATHER_CONTROL if any(map(_markup, exchanges)) else None
+
+
+def _writes_no_call(exchanges: Sequence[ProbeExchange]) -> None:
+    check_expressed(exchanges, "tool_choice")
+    for exchange in exchanges[:2]:
+        if markup := _markup(exchange):
+            if _markup(exchanges[-1]):
+                raise RuleNotShown(f"the model writes {markup} although it sees no tools: {shown(exchange.response)}")
+            raise FaultSuspected(
+                f"the text contains {markup}{exchange.place}, although no call is allowed: the server has to leave the "
+                f"tools out of the prompt: {shown(exchange.response)}"
+            )
+    if not all(exchange.response.content.strip() for exchange in exchanges):
+        raise RuleNotShown("an answer is empty")
 
 
 def _may_answer_in_words(exchanges: Sequence[ProbeExchange]) -> None:
@@ -100,6 +135,14 @@ CHOICE_PROBES: Final = (
         _SOURCE,
         (ask.NONE_STREAM,),
         _calls_nothing,
+    ),
+    Probe(
+        "no-choice-text",
+        "tool choice",
+        "No call is written into the text if calls are forbidden.",
+        _SOURCE,
+        (ask.WEATHER_QUESTION, ask.WEATHER_QUESTION_STREAM, _control_if_written),
+        _writes_no_call,
     ),
 )
 """The probes of the tool choice."""

@@ -7,6 +7,7 @@ has the endpoint failed.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -54,6 +55,7 @@ class Probe:
         judge: reads the exchanges; raises `ProbeFailed`, `FaultSuspected` or `RuleNotShown`.
         apis: the kinds of the APIs that have the rule; empty for all.
         smoke: whether it is one of the few that `toolwire check --smoke` sends.
+        at_once: whether its requests are sent at the same time; then none depends on the exchanges before it.
     """
 
     id: str
@@ -64,6 +66,7 @@ class Probe:
     judge: Callable[[Sequence[ProbeExchange]], None]
     apis: frozenset[str] = frozenset()
     smoke: bool = False
+    at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,21 +133,33 @@ async def _ask(model: ProbedModel, probe: Probe, attempt: int, exchanges: list[P
         ProbeFailed, RuleNotShown: a request failed that must not, or cannot be sent.
         EndpointUnreachable: it is the first one, and no other can succeed.
     """
+    if probe.at_once:
+        requests = [step if isinstance(step, ProbeRequest) else step(()) for step in probe.requests]
+        await _ask_at_once(model, [request for request in requests if request is not None], attempt, exchanges)
+        return
     for step in probe.requests:
         request = step if isinstance(step, ProbeRequest) else step(exchanges)
-        if request is None:
-            continue
+        if request is not None:
+            await _ask_at_once(model, [request], attempt, exchanges)
+
+
+async def _ask_at_once(
+    model: ProbedModel, requests: Sequence[ProbeRequest], attempt: int, exchanges: list[ProbeExchange]
+) -> None:
+    """Send requests at the same time, and add the exchanges to a list; see `_ask`."""
+    for request in requests:
         if reason := model.unsendable(request):
             raise RuleNotShown(reason)
-        # A wrong request, or one to another path, may be refused although the endpoint is right.
-        is_first = not model.has_answered and request.is_sound
-        exchange = await model.answer(request, attempt)
-        exchanges.append(exchange)
+    # A wrong request, or one to another path, may be refused although the endpoint is right.
+    is_first = not model.has_answered and requests[0].is_sound
+    answers = await asyncio.gather(*(model.answer(request, attempt) for request in requests))
+    exchanges.extend(answers)
+    for exchange in answers:
         if is_first and (fault := _endpoint_fault(exchange)):
             raise EndpointUnreachable(fault)
         if exchange.error and exchange.status in _BUSY:
             raise RuleNotShown(f"the server is busy: {exchange.error}")
-        if exchange.error and not request.may_fail:
+        if exchange.error and not exchange.request.may_fail:
             raise ProbeFailed(f"the request failed: {exchange.error}")
 
 

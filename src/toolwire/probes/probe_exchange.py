@@ -28,6 +28,7 @@ class ProbeRequest:
         change: turns the body of the API into another JSON value or into bytes, for requests that no client sends.
         path: the path of the server that is asked, in place of that of the API; "" for that.
         wrong_key: whether the key is wrong.
+        arguments: the arguments of the call that the request asks for; None if it asks for none, or for several.
         may_fail: whether the judge also reads an answer that is an error.
     """
 
@@ -37,6 +38,7 @@ class ProbeRequest:
     path: str = ""
     wrong_key: bool = False
     may_fail: bool = False
+    arguments: Mapping[str, Any] | None = field(default=None, compare=False)
 
     @property
     def is_sound(self) -> bool:

@@ -49,6 +49,9 @@ ROME: Final = {"city": "Rome", "days": 5}
 CODE: Final = "7419"
 """A number in the conversation, which no model can guess."""
 _PHRASE: Final = "The river runs past the old mill and the green hill. "
+PHRASES: Final = 6
+"""Number of phrases in the longer part of two requests whose input is compared."""
+_LONG_TEXT: Final = _PHRASE * PHRASES
 
 
 def chat(text: str, *tools: ToolDefinition, before: Sequence[Message] = (), **fields: Any) -> ChatRequest:
@@ -65,6 +68,11 @@ def calling(
         lines.insert(0, f"Make these {len(calls)} calls in one answer.")
     offered = tools or tuple({tool.name: tool for tool, _ in calls}.values())
     return chat("\n".join([*lines, "Do not answer in words."]), *offered, **fields)
+
+
+def call_request(id: str, tool: ToolDefinition, arguments: Arguments, **fields: Any) -> ProbeRequest:
+    """Return the request for one call, which says what its arguments are."""
+    return ProbeRequest(id, calling((tool, arguments), **fields), arguments=arguments)
 
 
 def streamed(request: ProbeRequest) -> ProbeRequest:
@@ -96,12 +104,27 @@ COUNT: Final = ProbeRequest(
     "count", chat(f"Write the numbers from 1 to {LAST_NUMBER}, with a space between two numbers.", max_tokens=200)
 )
 COUNT_STREAM: Final = streamed(COUNT)
+LINES: Final = tuple(map(str, range(1, 13)))
+"""The lines of an answer."""
+LINES_WHOLE: Final = ProbeRequest(
+    "lines", chat(f"Write the numbers from 1 to {LINES[-1]}, one number on each line.", max_tokens=100)
+)
+LINES_STREAM: Final = streamed(LINES_WHOLE)
 MAX_CUT: Final = 16
 """Maximum length of an answer that is to be cut, in tokens."""
 # Servers look for calls in the text if tools are offered, and some collect it for that.
 COUNT_BESIDE_TOOLS: Final = ProbeRequest("count-tools-stream", replace(COUNT_STREAM.chat, tools=TOOLS))
 CUT: Final = ProbeRequest("cut", chat("Write the numbers from 1 to 200 in words.", max_tokens=MAX_CUT))
 CUT_STREAM: Final = streamed(CUT)
+
+
+def _with_other_maximum(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a body of Chat Completions with the maximum length under its other name."""
+    names = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+    return {names.get(name, name): value for name, value in body.items()}
+
+
+CUT_BY_OTHER_NAME: Final = ProbeRequest("cut-by-other-name", CUT.chat, change=_with_other_maximum, may_fail=True)
 STOP_WORD: Final = "cherry"
 STOP: Final = ProbeRequest(
     "stop", chat(f"Repeat exactly: apple banana {STOP_WORD} date", stop=(STOP_WORD,), max_tokens=200)
@@ -110,9 +133,9 @@ STOP_STREAM: Final = streamed(STOP)
 
 # -- calls -----------------------------------------------------------------------------------------------------------
 
-CALL: Final = ProbeRequest("call", calling((WEATHER, PARIS), tools=TOOLS))
+CALL: Final = call_request("call", WEATHER, PARIS, tools=TOOLS)
 CALL_STREAM: Final = streamed(CALL)
-FORCED: Final = ProbeRequest("forced", calling((WEATHER, PARIS), tools=TOOLS, tool_choice="get_weather"))
+FORCED: Final = call_request("forced", WEATHER, PARIS, tools=TOOLS, tool_choice="get_weather")
 FORCED_STREAM: Final = streamed(FORCED)
 ONE_CALL: Final = (CALL, unless_called(FORCED))
 """The steps to an answer with a call: a model that makes none by itself has to make it."""
@@ -120,14 +143,15 @@ ONE_CALL_STREAM: Final = (CALL_STREAM, unless_called(FORCED_STREAM))
 STREAMS: Final = (PLAIN_STREAM, CALL_STREAM)
 PARALLEL: Final = ProbeRequest("parallel", calling((WEATHER, PARIS), (WEATHER, ROME), tools=TOOLS))
 PARALLEL_STREAM: Final = streamed(PARALLEL)
+PARALLEL_AGAIN: Final = replace(PARALLEL_STREAM, id="parallel-stream-again")
 SINGLE: Final = ProbeRequest("single", calling((WEATHER, PARIS), (WEATHER, ROME), tools=TOOLS, parallel=False))
 EMPTY: Final = ProbeRequest("empty", calling((REFRESH, {}), tool_choice="refresh"))
 EMPTY_STREAM: Final = streamed(EMPTY)
 EXACT_ARGUMENTS: Final = {"title": ACCENTS, "text": 'He said "no": C:\\temp\nThe second line {of} <b>two</b>'}
-EXACT: Final = ProbeRequest("exact", calling((NOTE, EXACT_ARGUMENTS), tool_choice="save_note"))
+EXACT: Final = call_request("exact", NOTE, EXACT_ARGUMENTS, tool_choice="save_note")
 EXACT_STREAM: Final = streamed(EXACT)
 LONG_ARGUMENTS: Final = {"title": "numbers", "text": " ".join(str(number) for number in range(1, 101))}
-LONG: Final = ProbeRequest("long", calling((NOTE, LONG_ARGUMENTS), tool_choice="save_note"))
+LONG: Final = call_request("long", NOTE, LONG_ARGUMENTS, tool_choice="save_note")
 LONG_STREAM: Final = streamed(LONG)
 CUT_CALL: Final = ProbeRequest(
     "cut-call", calling((NOTE, LONG_ARGUMENTS), tool_choice="save_note", max_tokens=2 * MAX_CUT)
@@ -142,6 +166,14 @@ NAMED: Final = ProbeRequest("named", chat("What is the weather in Paris?", *TOOL
 NAMED_STREAM: Final = streamed(NAMED)
 NONE: Final = ProbeRequest("none", replace(CALL.chat, tool_choice=ToolChoice("none"), max_tokens=100))
 NONE_STREAM: Final = streamed(NONE)
+# Unlike the requests above, these do not ask for the call: a model writes one only if it sees the tools.
+WEATHER_QUESTION: Final = ProbeRequest(
+    "no-tool", chat("What is the weather in Paris now?", *TOOLS, tool_choice="none", max_tokens=100)
+)
+WEATHER_QUESTION_STREAM: Final = streamed(WEATHER_QUESTION)
+WEATHER_CONTROL: Final = ProbeRequest(
+    "no-tool-control", replace(WEATHER_QUESTION.chat, tools=(), tool_choice=ToolChoice())
+)
 
 # -- results ---------------------------------------------------------------------------------------------------------
 
@@ -176,17 +208,43 @@ RESULT: Final = ProbeRequest(
 )
 # A model that does not find the code here either cannot show that a server loses results.
 RESULT_CONTROL: Final = ProbeRequest("result-control", chat(f"The result is: Rain. The code is {CODE}. {_QUESTION}"))
-TWO_RESULTS: Final = ProbeRequest(
-    "two-results",
-    chat(
-        "Which code does the result for Rome contain? Answer with the code.",
-        *TOOLS,
-        before=history(
-            _answered("call_a1", PARIS, "Rain. The code is 2280."),
-            _answered("call_b2", ROME, f"Sun. The code is {CODE}."),
-        ),
-    ),
-)
+OTHER_CODE: Final = "2280"
+
+
+def _two_results(id: str, city: str, **fields: Any) -> ProbeRequest:
+    """Return the request for the code in one of the results of two calls."""
+    before = history(
+        _answered("call_a1", PARIS, f"Rain. The code is {OTHER_CODE}."),
+        _answered("call_b2", ROME, f"Sun. The code is {CODE}."),
+    )
+    question = f"Which code does the result for {city} contain? Answer with the code."
+    return ProbeRequest(id, chat(question, *TOOLS, before=before), **fields)
+
+
+def _with_results_reversed(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a body of Chat Completions, Messages or Responses with the two results in reversed order."""
+    name = "input" if "input" in body else "messages"
+    messages = list(body[name])
+    places = [at for at, message in enumerate(messages) if _is_result(message)]
+    for at, message in zip(places, [messages[at] for at in reversed(places)], strict=True):
+        messages[at] = message
+    for at, message in enumerate(messages):
+        if isinstance(content := message.get("content"), list) and any(map(_is_result, content)):
+            results = [block for block in content if _is_result(block)]
+            remaining = [block for block in content if not _is_result(block)]
+            messages[at] = {**message, "content": [*reversed(results), *remaining]}
+    return {**body, name: messages}
+
+
+def _is_result(item: Any) -> bool:
+    """Return whether a message, or a part of one, is the result of a call."""
+    kinds = ("tool_result", "function_call_output")
+    return isinstance(item, dict) and (item.get("role") == "tool" or item.get("type") in kinds)
+
+
+TWO_RESULTS: Final = _two_results("two-results", "Rome")
+FIRST_OF_TWO_RESULTS: Final = _two_results("first-of-two-results", "Paris")
+RESULTS_REVERSED: Final = _two_results("results-reversed", "Rome", change=_with_results_reversed, may_fail=True)
 ERROR_RESULT: Final = ProbeRequest(
     "error-result",
     chat(
@@ -219,16 +277,16 @@ def _counted(id: str, text: str = _ONE_WORD, *tools: ToolDefinition, before: Seq
 
 
 COUNTED: Final = _counted("base")
-COUNTED_SYSTEM: Final = _counted("system", before=(Message("system", _PHRASE * 6),))
-COUNTED_HISTORY: Final = _counted("history", before=(Message("user", _PHRASE * 6), Message("assistant", "Yes.")))
+COUNTED_SYSTEM: Final = _counted("system", before=(Message("system", _LONG_TEXT),))
+COUNTED_HISTORY: Final = _counted("history", before=(Message("user", _LONG_TEXT), Message("assistant", "Yes.")))
 COUNTED_TOOLS: Final = _counted("tools", _ONE_WORD, NOTE, *TOOLS)
 COUNTED_TOOLS_AND_SYSTEM: Final = _counted(
-    "tools-system", _ONE_WORD, NOTE, *TOOLS, before=(Message("system", _PHRASE * 6),)
+    "tools-system", _ONE_WORD, NOTE, *TOOLS, before=(Message("system", _LONG_TEXT),)
 )
 COUNTED_DESCRIPTIONS: Final = _counted(
     "descriptions",
     _ONE_WORD,
-    replace(NOTE, description=_PHRASE * 6),
+    replace(NOTE, description=_LONG_TEXT),
     *TOOLS,
 )
 
@@ -242,42 +300,51 @@ def _counted_title(id: str, schema: Mapping[str, Any] = {}, **keywords: Any) -> 
 def _in_two_parts(body: dict[str, Any]) -> dict[str, Any]:
     """Return a body of Chat Completions whose last message has a list of two texts as its content."""
     *messages, last = body["messages"]
-    texts = [{"type": "text", "text": text} for text in (last["content"], _PHRASE * 6)]
+    texts = [{"type": "text", "text": text} for text in (last["content"], _LONG_TEXT)]
     return {**body, "messages": [*messages, {**last, "content": texts}]}
 
 
-COUNTED_PROPERTIES: Final = _counted_title("properties", description=_PHRASE * 6)
+COUNTED_PROPERTIES: Final = _counted_title("properties", description=_LONG_TEXT)
 COUNTED_VALUES: Final = _counted_title("values", enum=[f"{word} {_PHRASE}" for word in _WORDS])
-_DESCRIBED: Final = {"type": "string", "description": _PHRASE * 6}
+_DESCRIBED: Final = {"type": "string", "description": _LONG_TEXT}
 COUNTED_MEMBER: Final = _counted_title("member", type="object", properties={"main": _DESCRIBED})
 COUNTED_DEFINITION: Final = _counted_title(
     "definition", {"$defs": {"heading": _DESCRIBED}}, anyOf=[{"$ref": "#/$defs/heading"}, {"type": "null"}]
 )
 COUNTED_MANY: Final = _counted("many", _ONE_WORD, *_ACTIONS, NOTE)
-COUNTED_LAST: Final = _counted("last", _ONE_WORD, *_ACTIONS, replace(NOTE, description=_PHRASE * 6))
+COUNTED_LAST: Final = _counted("last", _ONE_WORD, *_ACTIONS, replace(NOTE, description=_LONG_TEXT))
 COUNTED_PARTS: Final = ProbeRequest("counted-parts", COUNTED.chat, change=_in_two_parts, may_fail=True)
 COUNTED_RESULT: Final = _counted("result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, "Rain.")))
 COUNTED_LONG_RESULT: Final = _counted(
-    "long-result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, _PHRASE * 6))
+    "long-result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, _LONG_TEXT))
+)
+LONG_RESULT_PHRASES: Final = 200
+"""Number of phrases in the longest result: about 10,000 characters, and 2,400 tokens."""
+COUNTED_LONGEST_RESULT: Final = replace(
+    _counted(
+        "longest-result",
+        _ONE_WORD,
+        *TOOLS,
+        before=history(_answered("call_a1", PARIS, _PHRASE * LONG_RESULT_PHRASES)),
+    ),
+    may_fail=True,
 )
 COUNTED_ERROR: Final = _counted(
-    "error-result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, error=_PHRASE * 6))
+    "error-result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, error=_LONG_TEXT))
 )
 COUNTED_ARGUMENTS: Final = _counted(
-    "arguments", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", {"city": _PHRASE * 6, "days": 3}, "Rain."))
+    "arguments", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", {"city": _LONG_TEXT, "days": 3}, "Rain."))
 )
 COUNTED_SECOND_CALL: Final = _counted(
     "second-call",
     _ONE_WORD,
     *TOOLS,
-    before=history(
-        _answered("call_a1", PARIS, "Rain."), _answered("call_b2", {"city": _PHRASE * 6, "days": 5}, "Sun.")
-    ),
+    before=history(_answered("call_a1", PARIS, "Rain."), _answered("call_b2", {"city": _LONG_TEXT, "days": 5}, "Sun.")),
 )
 COUNTED_WORDS: Final = _counted(
-    "words", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, "Rain."), words=_PHRASE * 6)
+    "words", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, "Rain."), words=_LONG_TEXT)
 )
-ADDED: Final = 36
+ADDED: Final = 6 * PHRASES
 """Tokens that the longer of two prompts has at least more: less than half of the tokens of the added text."""
 
 # -- schemas ---------------------------------------------------------------------------------------------------------
@@ -293,7 +360,7 @@ def _object(**properties: Any) -> dict[str, Any]:
 
 
 def _schema_request(id: str, tool: ToolDefinition, arguments: Arguments, *others: ToolDefinition) -> ProbeRequest:
-    return ProbeRequest(id, calling((tool, arguments), tools=(tool, *others), tool_choice=tool.name))
+    return call_request(id, tool, arguments, tools=(tool, *others), tool_choice=tool.name)
 
 
 _STRING: Final = {"type": "string"}
@@ -335,6 +402,7 @@ UNION: Final = _schema_request(
     ),
     {"customer": {"number": 42}, "note": None},
 )
+UNION_STREAM: Final = streamed(UNION)
 VALUE_ARGUMENTS: Final[Mapping[str, str | int]] = {
     "postcode": "04109",
     "version": "1.10",

@@ -59,6 +59,10 @@ PROMPT: Final = ProbeRequest("prompt", _MARKED, path="/apply-template", may_fail
 """The request for a prompt, at the path of llama.cpp's server."""
 
 
+_ALMOST: Final = 0.9
+"""The share of the expected tokens from which a long text counts as whole."""
+
+
 def _reaches_the_model(part: str, least: int = ask.ADDED) -> Callable[[Sequence[ProbeExchange]], None]:
     """Return the judge of two requests of which the second has a longer part."""
 
@@ -75,6 +79,26 @@ def _reaches_the_model(part: str, least: int = ask.ADDED) -> Callable[[Sequence[
             )
 
     return judge
+
+
+def _long_result_reaches_the_model(exchanges: Sequence[ProbeExchange]) -> None:
+    longest = exchanges[-1]
+    if 400 <= longest.status < 500:
+        raise RuleNotShown(f"the server takes no result of 10,000 characters: {longest.error}")
+    if longest.error:
+        raise ProbeFailed(f"a result of 10,000 characters is an error of the server: {longest.error}")
+    usages = [usage for exchange in exchanges if (usage := reported_usage(exchange))]
+    if len(usages) < len(exchanges):
+        raise RuleNotShown("no tokens are reported")
+    base, some, actual = (usage.input_tokens for usage in usages)
+    if some - base < ask.ADDED:
+        raise RuleNotShown("shorter results do not reach the model either")
+    # The result repeats one sentence, so that each repetition has the same tokens.
+    expected = base + (some - base) * ask.LONG_RESULT_PHRASES // ask.PHRASES
+    if actual < expected * _ALMOST:
+        raise ProbeFailed(
+            f"a result of 10,000 characters is cut: the request has {actual} input tokens, not about {expected}"
+        )
 
 
 def _parts_reach_the_model(exchanges: Sequence[ProbeExchange]) -> None:
@@ -151,6 +175,14 @@ PROMPT_PROBES: Final = (
     _counted("last-tool", "the last of 21 tools", ask.COUNTED_MANY, ask.COUNTED_LAST, _TOOLS),
     _counted("allowed-values", "the list of allowed values", ask.COUNTED_TOOLS, ask.COUNTED_VALUES, _TOOLS),
     _counted("result", "the result of a call", ask.COUNTED_RESULT, ask.COUNTED_LONG_RESULT, _RESULTS),
+    Probe(
+        "long-result",
+        "prompt",
+        "A result of 10,000 characters reaches the model, or is refused with a reason.",
+        _RESULTS,
+        (ask.COUNTED_RESULT, ask.COUNTED_LONG_RESULT, ask.COUNTED_LONGEST_RESULT),
+        _long_result_reaches_the_model,
+    ),
     _counted("error", "the error of a call", ask.COUNTED_RESULT, ask.COUNTED_ERROR, _RESULTS),
     _counted("call", "an earlier call with its arguments", ask.COUNTED_RESULT, ask.COUNTED_ARGUMENTS, _RESULTS),
     _counted("second-call", "the second of two earlier calls", ask.COUNTED_RESULT, ask.COUNTED_SECOND_CALL, _RESULTS),

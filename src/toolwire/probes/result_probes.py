@@ -93,6 +93,29 @@ def _reads(what: str) -> Callable[[Sequence[ProbeExchange]], None]:
     return judge
 
 
+def _belongs_to_its_call(exchanges: Sequence[ProbeExchange]) -> None:
+    first, second, turned = exchanges
+    if 400 <= turned.status < 500:
+        raise RuleNotShown(f"the server takes results only in the order of the calls: {turned.error}")
+    if turned.error:
+        raise ProbeFailed(f"another order of results is an error of the server: {turned.error}")
+    # A model that always names the last code, or is confused by two of them, shows nothing.
+    for exchange, code in ((first, ask.OTHER_CODE), (second, ask.CODE)):
+        if _codes(exchange) != {code}:
+            raise RuleNotShown(f"the model does not tell two results apart: {shown(exchange.response)}")
+    if _codes(turned) == {ask.OTHER_CODE}:
+        raise FaultSuspected(
+            f"the model reads the result of another call if results arrive in another order than their calls: "
+            f"{shown(turned.response)}"
+        )
+    if _codes(turned) != {ask.CODE}:
+        raise RuleNotShown(f"the model did not answer the question: {shown(turned.response)}")
+
+
+def _codes(exchange: ProbeExchange) -> set[str]:
+    return {code for code in (ask.CODE, ask.OTHER_CODE) if code in exchange.response.content}
+
+
 def _takes_image(exchanges: Sequence[ProbeExchange]) -> None:
     (exchange,) = exchanges
     if exchange.error:
@@ -132,6 +155,15 @@ RESULT_PROBES: Final = (
         _SOURCE,
         _with_control(ask.TWO_RESULTS),
         _reads("the second result"),
+    ),
+    Probe(
+        "result-ids",
+        "results",
+        "A result belongs to the call with its id, in whatever order the results are.",
+        _SOURCE,
+        (ask.FIRST_OF_TWO_RESULTS, ask.TWO_RESULTS, ask.RESULTS_REVERSED),
+        _belongs_to_its_call,
+        frozenset(("openai_chat", "mistral", "anthropic_messages", "openai_responses")),
     ),
     Probe(
         "error-result",
