@@ -37,6 +37,7 @@ class ClientApi:
         streams_by_default: whether a request that does not say so asks for a stream.
         path: the path of the API at a backend of its kind, if it is not that of conversations.
         translates: whether a backend of another kind may answer.
+        choices: the names of the members that lead to the number of answers that a request asks for.
         shows_truncated_calls: whether a stream has the arguments of calls in pieces, so that it shows a broken call.
     """
 
@@ -48,6 +49,7 @@ class ClientApi:
     streams_by_default: bool = False
     path: str = ""
     translates: bool = True
+    choices: tuple[str, ...] = ()
     shows_truncated_calls: bool = True
 
     @property
@@ -81,16 +83,21 @@ def _ollama_failure(failure: GatewayFailure) -> Json:
     return {"error": str(failure)}
 
 
-CHAT = ClientApi(get_api("openai_compatible"), _openai_failure, CHAT_PIECES)
-COMPLETIONS = ClientApi(
-    PromptCompletions(CHAT.name), _openai_failure, CHAT_PIECES, path="/completions", translates=False
-)
+CHAT = ClientApi(get_api("openai_compatible"), _openai_failure, CHAT_PIECES, choices=("n",))
+COMPLETIONS = replace(CHAT, api=PromptCompletions(CHAT.name), path="/completions", translates=False)
 RESPONSES = ClientApi(get_api("openai_responses"), _openai_failure, RESPONSES_PIECES)
 MESSAGES = ClientApi(
     get_api("anthropic_messages"), _anthropic_failure, MESSAGES_PIECES, keep_alive=sse({"type": "ping"}, "ping")
 )
 # Google's SDK for JavaScript fails at the end of a stream with a comment in it; it skips blank lines.
-GEMINI = ClientApi(get_api("gemini"), _gemini_failure, GEMINI_PIECES, keep_alive=b"\n\n", shows_truncated_calls=False)
+GEMINI = ClientApi(
+    get_api("gemini"),
+    _gemini_failure,
+    GEMINI_PIECES,
+    keep_alive=b"\n\n",
+    choices=("generationConfig", "candidateCount"),
+    shows_truncated_calls=False,
+)
 OLLAMA = ClientApi(
     get_api("ollama"),
     _ollama_failure,

@@ -16,6 +16,7 @@ from toolwire.gateway.client_apis import ClientApi
 from toolwire.inspector.recorded_exchange import Exchange
 from toolwire.messages import Message, ParsedResponse, TextPart, ToolResult
 from toolwire.policy.policy import HEURISTIC
+from toolwire.providers.gemini_stream import camel
 from toolwire.providers.request import ChatRequest, Notes, estimate_tools
 from toolwire.text.tokens import estimate_message_tokens, estimate_tokens
 from toolwire.tools import ToolDefinition
@@ -87,6 +88,14 @@ class Question:
     tool_runs: list[tuple[str, bool]] = field(default_factory=list)
     reserve: Callable[[ChatRequest], Awaitable[None]] | None = field(default=None, repr=False)
     watching: Watching | None = field(default=None, repr=False)
+
+    @property
+    def has_choices(self) -> bool:
+        """True if the client asks for another number of answers than one."""
+        value: Any = self.body if self.client_api.choices else None
+        for name in self.client_api.choices:
+            value = camel(value).get(name) if isinstance(value, Mapping) else None
+        return value not in (None, 1)
 
     def observe(self, events: Sequence[Event]) -> None:
         """Show events of the answer to the observers, and note calls that should not run unasked."""

@@ -106,6 +106,7 @@ class ApiUpstream:
 
     A request of a client that speaks the same API is passed on, with what the client of the API adds to it, and so is
     the answer. A whole answer is encoded only if its text contains calls; a stream is always encoded where it may.
+    Of several answers to one request, only the first is read.
 
     Args:
         client: the client of the API; its owner closes it.
@@ -143,6 +144,8 @@ class ApiUpstream:
         elif not is_same:
             _check_translates(question, self.name)
         passes = is_same and question.passes
+        if not passes:
+            _check_one_answer(question, self.name)
         passes_stream = passes and question.stream and text_format is None
 
         def encoded() -> tuple[_BackendRequest, dict[str, Any]]:
@@ -335,6 +338,13 @@ def _check_translates(question: Question, name: str) -> None:
     raise GatewayFailure(INVALID, message, parameter="model", is_own=True)
 
 
+def _check_one_answer(question: Question, name: str) -> None:
+    if question.has_choices:
+        parameter = ".".join(question.client_api.choices)
+        message = f"{parameter}: {name} gives one answer to a request; ask for 1, several times"
+        raise GatewayFailure(INVALID, message, parameter=parameter, is_own=True)
+
+
 def _is_error(event: Event) -> bool:
     return isinstance(event, ProblemFound) and event.problem.kind == "provider_error"
 
@@ -373,6 +383,7 @@ class TextUpstream:
     async def open(self, question: Question) -> AsyncGenerator[Answer]:
         """See `Upstream`."""
         _check_translates(question, self.name)
+        _check_one_answer(question, self.name)
         written: list[str] | None = None
         prompt: list[Message] | None = None
         attempt: BackendAttempt | None = None

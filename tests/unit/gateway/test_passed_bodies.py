@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.unit.gateway.gateway_calls import answer_in, asked, gateway, run
+from tests.unit.gateway.gateway_calls import CLIENTS, answer_in, asked, error_of, gateway, run
 
-from toolwire import Client
-from toolwire.gateway.upstreams import ApiUpstream
+from toolwire import Client, ContentDelta
+from toolwire.gateway.upstreams import ApiUpstream, TextUpstream
+from toolwire.models import TextBackend
 from toolwire.testing import ScriptedTransport
 
 CALL = '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris"}}</tool_call>'
@@ -97,3 +99,42 @@ def test_another_backend_answers_where_a_whole_answer_cannot_be_read() -> None:
     broken, spare = backend(b"<html>", name="broken")[0], backend(whole("It rains."), name="spare")[0]
     path, body = asked("chat")
     assert run(gateway(broken, spare), path, body).body == whole("It rains.")
+
+
+@pytest.mark.parametrize("text", ["It rains.", CALL])
+def test_several_answers_to_one_request_are_passed_on(text: str) -> None:
+    answer = json.loads(whole(text))
+    answer["choices"].append({**answer["choices"][0], "index": 1})
+    path, body = asked("chat")
+    got = run(gateway(backend(json.dumps(answer).encode())[0]), path, {**body, "n": 2}).json
+    assert got["choices"][1] == answer["choices"][1] and len(got["choices"]) == 2
+    assert bool(got["choices"][0]["message"].get("tool_calls")) is (text == CALL)
+
+
+@pytest.mark.parametrize(
+    ("api", "members", "parameter"),
+    [
+        ("chat", {"n": 2}, "n"),
+        ("chat", {"n": 0}, "n"),
+        ("gemini", {"generationConfig": {"candidateCount": 2}}, "generationConfig.candidateCount"),
+        ("gemini", {"generation_config": {"candidate_count": 3}}, "generationConfig.candidateCount"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True])
+def test_several_answers_of_a_model_that_gives_one_are_refused(
+    api: str, members: Any, parameter: str, stream: bool
+) -> None:
+    async def write(messages: Any) -> AsyncIterator[ContentDelta]:
+        yield ContentDelta("It rains.")
+
+    model = TextUpstream(TextBackend(write, format="hermes"))
+    path, body = asked(api, stream=stream)
+    got = run(gateway(model), path, {**body, **members})
+    _, message = error_of(CLIENTS[api], got.json)
+    assert got.status == 400 and f"{parameter}: the model gives one answer" in message
+    other = ApiUpstream(
+        Client("anthropic", "m", base_url="http://b", transport=ScriptedTransport("anthropic_messages", []))
+    )
+    assert run(gateway(other), path, {**body, **members}).status == 400
+    one = {"generationConfig": {"candidateCount": 1}} if api == "gemini" else {"n": 1}
+    assert run(gateway(model), path, {**body, **one}).status == 200
