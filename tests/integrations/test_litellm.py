@@ -87,6 +87,39 @@ def test_several_choices_are_several_answers(provider: Any, is_async: bool) -> N
     assert answer.usage.prompt_tokens == 2 * alone.usage.prompt_tokens
 
 
+def test_several_choices_are_asked_for_in_settings_and_extra_members_too(provider: Any) -> None:
+    request = provider(lambda messages: "Hello")
+    assert len(litellm.completion(**request, extra_body={"n": 3}).choices) == 3
+    adapted = adapter.ToolwireLiteLLM(lambda messages: "Hello", format="hermes", settings={"n": 2})
+    assert len(adapted.completion([QUESTION], {}).choices) == 2
+    assert len(adapted.completion([QUESTION], {"n": 1}).choices) == 1
+
+
+@pytest.mark.parametrize("count", [0, -1, "2", True])
+def test_number_of_choices_is_a_number_from_one(provider: Any, count: Any) -> None:
+    with pytest.raises(litellm.exceptions.BadRequestError, match="n must be a number of answers"):
+        litellm.completion(**provider(lambda messages: "Hello"), extra_body={"n": count})
+
+
+def test_stream_of_several_choices_is_an_error(provider: Any) -> None:
+    with pytest.raises(litellm.exceptions.BadRequestError, match="a stream has one answer"):
+        list(litellm.completion(**provider(lambda messages: "Hello"), n=2, stream=True))
+
+
+def test_time_limit_counts_for_all_choices_together(provider: Any) -> None:
+    asked = 0
+
+    async def model(messages: Any) -> str:
+        nonlocal asked
+        asked += 1
+        await asyncio.sleep(0.4)
+        return "Hello"
+
+    with pytest.raises(litellm.Timeout, match="took longer than"):
+        litellm.completion(**provider(model), n=9, timeout=1, max_retries=0)
+    assert asked <= 3
+
+
 @pytest.mark.parametrize("model", [slow, slow_async])
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 def test_a_model_that_takes_too_long_is_a_timeout(provider: Any, model: Any, stream: bool) -> None:

@@ -98,6 +98,13 @@ class AdaptedModel:
         async with _time_limit(seconds), aclosing(self.stream(request, **additions)) as events:
             return collect([event async for event in events])
 
+    async def ask_several(
+        self, request: ChatRequest, count: int, *, seconds: float | None = None
+    ) -> list[ParsedResponse]:
+        """Return several answers to a request, for all of which the model has `seconds`."""
+        async with _time_limit(seconds):
+            return [await self.ask(request) for _ in range(count)]
+
     def stream_blocking(self, request: ChatRequest, *, seconds: float | None = None) -> Generator[Event]:
         """Yield the events of an answer in a program without async; see `stream`."""
         return iterate_blocking(partial(self.stream, request, seconds=seconds))
@@ -105,6 +112,12 @@ class AdaptedModel:
     def ask_blocking(self, request: ChatRequest, *, seconds: float | None = None) -> ParsedResponse:
         """Return a whole answer in a program without async; see `ask`."""
         return run_blocking(partial(self.ask, request, seconds=seconds))
+
+    def ask_several_blocking(
+        self, request: ChatRequest, count: int, *, seconds: float | None = None
+    ) -> list[ParsedResponse]:
+        """Return several answers in a program without async; see `ask_several`."""
+        return run_blocking(partial(self.ask_several, request, count, seconds=seconds))
 
 
 def _time_limit(seconds: float | None) -> AbstractAsyncContextManager[None]:

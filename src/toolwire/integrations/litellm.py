@@ -38,7 +38,8 @@ class ToolwireLiteLLM(CustomLLM):
     the others. Calls that are incomplete are left out of a whole answer; in a stream their arguments are not JSON. An
     error of the model is an exception of LiteLLM with the status, or else 502; a request that cannot be sent to the
     model has 400, with which LiteLLM does not try again. A model that takes longer than `timeout` is stopped, which is
-    a `litellm.Timeout`. It is asked several times for the `n` choices of a whole answer; a stream has one.
+    a `litellm.Timeout`. For `n` answers the model is asked `n` times, within the same time; a stream with `n` above 1
+    is an error.
 
     Args:
         model: the model; see `toolwire.integrations.AnyModel`.
@@ -62,10 +63,8 @@ class ToolwireLiteLLM(CustomLLM):
     ) -> Any:
         """Return a whole answer; LiteLLM's other arguments in `context` have no effect."""
         try:
-            request = self._request(messages, optional_params)
-            responses = [
-                self._adapted.ask_blocking(request, seconds=_seconds(timeout)) for _ in _choices(optional_params)
-            ]
+            request, count = self._request(messages, optional_params)
+            responses = self._adapted.ask_several_blocking(request, count, seconds=_seconds(timeout))
         except _ERRORS as error:
             raise _litellm_error(error) from error
         return _whole(responses, self._adapted.name)
@@ -75,8 +74,8 @@ class ToolwireLiteLLM(CustomLLM):
     ) -> Any:
         """Return a whole answer; see `completion`."""
         try:
-            request = self._request(messages, optional_params)
-            responses = [await self._adapted.ask(request, seconds=_seconds(timeout)) for _ in _choices(optional_params)]
+            request, count = self._request(messages, optional_params)
+            responses = await self._adapted.ask_several(request, count, seconds=_seconds(timeout))
         except _ERRORS as error:
             raise _litellm_error(error) from error
         return _whole(responses, self._adapted.name)
@@ -87,7 +86,7 @@ class ToolwireLiteLLM(CustomLLM):
         """Yield the pieces of an answer as they arrive; closing the iterator stops the model."""
         chunks = _Chunks(self._adapted.name)
         try:
-            request = self._request(messages, optional_params)
+            request = self._stream_request(messages, optional_params)
             with closing(self._adapted.stream_blocking(request, seconds=_seconds(timeout))) as events:
                 for event in events:
                     yield from chunks.of(event)
@@ -100,7 +99,7 @@ class ToolwireLiteLLM(CustomLLM):
         """Yield the pieces of an answer; see `streaming`."""
         chunks = _Chunks(self._adapted.name)
         try:
-            request = self._request(messages, optional_params)
+            request = self._stream_request(messages, optional_params)
             async with aclosing(self._adapted.stream(request, seconds=_seconds(timeout))) as events:
                 async for event in events:
                     for chunk in chunks.of(event):
@@ -108,12 +107,24 @@ class ToolwireLiteLLM(CustomLLM):
         except _ERRORS as error:
             raise _litellm_error(error) from error
 
-    def _request(self, messages: list[Any], members: dict[str, Any]) -> ChatRequest:
+    def _request(self, messages: list[Any], members: dict[str, Any]) -> tuple[ChatRequest, int]:
+        """Return the request, and how many answers it asks for."""
         # LiteLLM puts the members that it does not know under `extra_body`, as the OpenAI client does.
-        members = {**members, **(members.get("extra_body") or {})}
-        for name in ("extra_body", "stream", "n"):
+        members = {**self._settings, **members, **(members.get("extra_body") or {})}
+        count = members.pop("n", None)
+        for name in ("extra_body", "stream"):
             members.pop(name, None)
-        return chat_request(messages, **{**self._settings, **members})
+        if count is None:
+            count = 1
+        if type(count) is not int or count < 1:
+            raise DefinitionError(f"n must be a number of answers from 1, not {count!r:.80}")
+        return chat_request(messages, **members), count
+
+    def _stream_request(self, messages: list[Any], members: dict[str, Any]) -> ChatRequest:
+        request, count = self._request(messages, members)
+        if count > 1:
+            raise DefinitionError(f"a stream has one answer: ask without a stream for n={count}")
+        return request
 
 
 class _Chunks:
@@ -146,11 +157,6 @@ class _Chunks:
     def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> Any:
         choice = {"index": 0, "delta": delta, "finish_reason": finish_reason}
         return ModelResponseStream(model=self._model, choices=[choice])
-
-
-def _choices(members: dict[str, Any]) -> range:
-    """Return the indexes of the choices that a request asks for with `n`."""
-    return range(int(members.get("n") or 1))
 
 
 def _whole(responses: Sequence[ParsedResponse], model: str) -> Any:
