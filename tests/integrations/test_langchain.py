@@ -142,6 +142,15 @@ def test_structured_output_is_json_in_the_text(schema: Any) -> None:
     assert dict(output) == {"city": "Paris", "population": 2_100_000}
 
 
+def test_arguments_of_structured_output_have_an_effect_or_are_errors() -> None:
+    server = native_model(ParsedResponse('{"city": "Paris", "population": 1}'))
+    model = adapter.ChatToolwire(model=server)
+    model.with_structured_output(City, strict=True).invoke("The largest city?")
+    assert server._transport.requests[0]["response_format"]["json_schema"]["strict"] is True
+    with pytest.raises(ValueError, match="takes no tools"):
+        model.with_structured_output(City, tools=[])
+
+
 def test_structured_output_can_be_a_call_or_come_with_the_message() -> None:
     def call(messages: Any) -> str:
         return '<tool_call>{"name": "City", "arguments": {"city": "Paris", "population": 5}}</tool_call>'

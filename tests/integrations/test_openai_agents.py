@@ -6,6 +6,7 @@ import asyncio
 from contextlib import aclosing
 from typing import Any
 
+import httpx
 import openai
 import pytest
 from pydantic import BaseModel
@@ -143,10 +144,18 @@ def test_settings_that_the_sdk_has_no_name_for_are_extra_arguments() -> None:
 def test_members_of_requests_reach_a_server() -> None:
     transport = ScriptedTransport("openai_responses", [ParsedResponse("Hello")])
     server = Client("openai_responses", "m", base_url="http://127.0.0.1:9", transport=transport)
-    settings = agents.ModelSettings(verbosity="low", store=False, truncation="auto", extra_body={"x": 1})
+    compaction = [{"type": "compaction", "compact_threshold": 200_000}]
+    members = {"top_logprobs": 2, "prompt_cache_retention": "24h", "context_management": compaction}
+    settings = agents.ModelSettings(
+        verbosity="low", store=False, truncation="auto", extra_body={"x": 1}, response_include=["a"], **members
+    )
     run(agent(server, "", model_settings=settings), "Hello")
     (body,) = transport.requests
     assert (body["text"], body["store"], body["truncation"], body["x"]) == ({"verbosity": "low"}, False, "auto", 1)
+    assert body["include"] == ["a", "message.output_text.logprobs"]
+    assert {name: body[name] for name in members} == members
+    with pytest.warns(UserWarning, match="extra_query"):
+        run(agent(WeatherModel(), model_settings=agents.ModelSettings(extra_query={"v": "1"})), "Weather?")
 
     seen = []
 
@@ -224,6 +233,23 @@ def test_policies_of_retries_see_the_status() -> None:
     )
     assert run(agent(flaky, model_settings=agents.ModelSettings(retry=retry)), "Hello").final_output == "Hello"
     assert asked == 3
+
+
+@pytest.mark.parametrize("policy, retries", [("network_error", 2), ("http_status", 1)])
+def test_server_that_cannot_be_reached_is_an_error_of_the_network(policy: str, retries: int) -> None:
+    asked = 0
+
+    async def unreachable(messages: Any) -> str:
+        nonlocal asked
+        asked += 1
+        raise ProviderError("the server cannot be reached") from httpx.ConnectError("refused")
+
+    policies = agents.retry_policies
+    chosen = policies.http_status([502]) if policy == "http_status" else policies.network_error()
+    retry = agents.ModelRetrySettings(max_retries=1, policy=chosen, backoff={"initial_delay": 0.01})
+    with pytest.raises(ProviderError, match="cannot be reached"):
+        run(agent(unreachable, model_settings=agents.ModelSettings(retry=retry)), "Hello")
+    assert asked == retries
 
 
 def test_errors_of_the_model_are_raised() -> None:

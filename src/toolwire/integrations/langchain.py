@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import aclosing, closing
+from contextlib import aclosing, closing, suppress
 from functools import partial
 from itertools import zip_longest
 from types import FunctionType
@@ -18,6 +18,7 @@ from toolwire.events import CallEnd, Event, Finish, ProblemFound, UsageCounted, 
 from toolwire.messages import ParsedResponse, Usage
 from toolwire.providers.chat_deltas import chat_deltas, closed_calls
 from toolwire.providers.request import ChatRequest
+from toolwire.runtime.isolation.isolated_call import importable
 from toolwire.text.tokens import estimate_tokens
 from toolwire.tools import definitions
 from toolwire.wire.prompts import prompt
@@ -115,6 +116,7 @@ class ChatToolwire(BaseChatModel):
         *,
         include_raw: bool = False,
         method: Literal["json_schema", "function_calling"] = "json_schema",
+        strict: bool | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, dict[str, Any] | BaseModel]:
         """Return the model with answers that follow a schema.
@@ -123,14 +125,23 @@ class ChatToolwire(BaseChatModel):
             schema: a class of pydantic, a TypedDict or a JSON Schema. The answer is an object of the class, or a dict.
             include_raw: whether the answer is a dict with `raw`, `parsed` and `parsing_error`.
             method: "json_schema" for JSON in the text of the answer, "function_calling" for the arguments of a call.
-            kwargs: see `BaseChatModel`.
+            strict: whether a server may write nothing else than the schema allows, where it can be made to.
+            kwargs: see `BaseChatModel`; "json_schema" takes no others.
+
+        Raises:
+            ValueError: an argument is not known.
         """
         if method == "function_calling":
-            return super().with_structured_output(schema, include_raw=include_raw, **kwargs)
+            return super().with_structured_output(schema, include_raw=include_raw, strict=strict, **kwargs)
+        if kwargs:
+            raise ValueError(f"the method json_schema takes no {', '.join(kwargs)}; tools come before, with bind_tools")
         json_schema = convert_to_json_schema(schema)
-        name = str(json_schema.get("title") or "output")
+        output = {"name": str(json_schema.get("title") or "output"), "schema": json_schema}
         model = self.bind(
-            response_format={"type": "json_schema", "json_schema": {"name": name, "schema": json_schema}},
+            response_format={
+                "type": "json_schema",
+                "json_schema": output | ({} if strict is None else {"strict": strict}),
+            },
             ls_structured_output_format={"kwargs": {"method": method}, "schema": json_schema},
         )
         is_class = isinstance(schema, type) and issubclass(schema, BaseModel)
@@ -330,10 +341,10 @@ def _identity(model: Any) -> str:
     """Return text that no other model has; of one that an importable name means, the same text in every process."""
     if isinstance(model, str):
         return model
-    # Functions of different scripts and notebooks have the same name, and so have a wrapper and what it wraps.
-    is_own = isinstance(model, FunctionType) and model.__module__ != "__main__" and not hasattr(model, "__wrapped__")
-    if is_own and "<" not in model.__qualname__:
-        return f"{model.__module__}.{model.__qualname__}"
+    if isinstance(model, FunctionType):
+        # Functions of two scripts may have the same name, and so may a function and the one that took its place.
+        with suppress(DefinitionError):
+            return ".".join(importable(model))
     return uuid.uuid4().hex  # closures of one function have the same name, and clients differ in their settings
 
 

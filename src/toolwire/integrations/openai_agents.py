@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from typing import Any
 
+import httpx
 from pydantic import TypeAdapter
 
 from toolwire._surface import needs_extra
@@ -38,6 +40,9 @@ __all__ = ["ToolwireAgentsModel"]
 
 _EVENT: TypeAdapter[Any] = TypeAdapter(TResponseStreamEvent)
 _API = get_api("openai_responses")
+_LOGPROBS = "message.output_text.logprobs"
+_PASSED_ON = ("top_logprobs", "prompt_cache_retention", "prompt_cache_options", "context_management")
+"""Settings that are members of a request under the same name; older versions of the SDK lack some."""
 _TRACED = ("temperature", "top_p", "max_tokens", "tool_choice", "parallel_tool_calls", "reasoning", "verbosity")
 """Settings that traces show."""
 
@@ -46,9 +51,9 @@ class ToolwireAgentsModel(Model):
     """A model of the OpenAI Agents SDK that asks any model.
 
     Calls that are incomplete are left out of an answer, so they never run. An error of the model is a
-    `toolwire.ProviderError`; policies of retries see its HTTP status, or else 502. Each answer is a span of the SDK's
-    traces. Settings that `agents.ModelSettings` has no name for, such as `stop`, are in its
-    `extra_args`, by their names in `toolwire.models.ModelSettings`.
+    `toolwire.ProviderError`; policies of retries see its HTTP status, an error of the network, or else 502. Each answer
+    is a span of the SDK's traces. Settings that `agents.ModelSettings` has no name for, such as `stop`, are in its
+    `extra_args`, by their names in `toolwire.models.ModelSettings`. A warning names those without effect.
 
     Args:
         model: the model; see `toolwire.integrations.AnyModel`.
@@ -72,13 +77,10 @@ class ToolwireAgentsModel(Model):
         seconds = None
         with suppress(ValueError):  # it may be a date
             seconds = float(error.retry_after)
-        status = error.status or 502
-        return ModelRetryAdvice(
-            retry_after=seconds,
-            normalized=ModelRetryNormalizedError(
-                status_code=status, message=str(error), is_network_error=not error.status
-            ),
-        )
+        normalized = ModelRetryNormalizedError(message=str(error))
+        if not isinstance(error.__cause__, httpx.RequestError):  # the SDK knows an error of the network itself
+            normalized = ModelRetryNormalizedError(message=str(error), status_code=error.status or 502)
+        return ModelRetryAdvice(retry_after=seconds, normalized=normalized)
 
     async def get_response(
         self,
@@ -170,6 +172,8 @@ def _request(
 ) -> ChatRequest:
     """Return the request for a model."""
     more = settings.extra_args or {}
+    if settings.extra_query:
+        warnings.warn("extra_query of the model settings has no effect on a model of Toolwire", stacklevel=3)
     members = {
         "input": items,
         "tools": [_tool(tool) for tool in tools],
@@ -182,6 +186,8 @@ def _request(
         "metadata": settings.metadata,
         "store": settings.store,
         "truncation": settings.truncation,
+        "include": _include(settings),
+        **{name: value for name in _PASSED_ON if (value := getattr(settings, name, None)) is not None},
         **{name: value for name, value in more.items() if name not in SETTINGS},
     }
     text: dict[str, Any] = {"verbosity": settings.verbosity} if settings.verbosity else {}
@@ -199,6 +205,13 @@ def _request(
     if instructions:
         fields["messages"] = (Message("system", instructions), *request.messages)
     return ChatRequest.of(request, fields)
+
+
+def _include(settings: ModelSettings) -> list[str] | None:
+    names = [str(name) for name in settings.response_include or ()]
+    if settings.top_logprobs is not None and _LOGPROBS not in names:
+        names.append(_LOGPROBS)
+    return names or None
 
 
 def _additions(settings: ModelSettings) -> dict[str, Any]:
