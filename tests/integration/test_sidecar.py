@@ -28,6 +28,16 @@ def test_standard_input() -> None:
     assert "do must be one of" in second["error"]["message"]
 
 
+def test_a_line_of_standard_input_above_the_limit_is_answered_by_an_error() -> None:
+    code = "import toolwire.cli.sidecar as s; s.MAX_LINE = 1 << 20; s.serve_lines()"
+    long = (b'{"do": "' + (size << 20) * b"x" + b'"}\n' for size in (1, 3))
+    lines = b'{"id": 3, "do": "hello"}\n'.join([b"", *long, (1 << 20) * b" " + b"\n", (2 << 20) * b"x"])
+    done = subprocess.run([sys.executable, "-c", code], input=lines, capture_output=True, timeout=120, check=True)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["id"] for answer in answers] == [3, None, 3, None, 3, 3, None]
+    assert all("1 MiB" in answer["error"]["message"] for answer in answers if answer["id"] is None)
+
+
 def _wait_for(condition: Callable[[], bool]) -> None:
     for _ in range(600):
         if condition():
@@ -99,7 +109,8 @@ def test_a_line_above_the_limit_is_answered_by_an_error(tmp_path: Path) -> None:
         process.wait(30)
 
 
-def test_an_interrupt_ends_the_process_and_leaves_the_socket_of_another_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_process_and_leaves_the_socket_of_another_one(tmp_path: Path, stop: signal.Signals) -> None:
     path = tmp_path / "toolwire.sock"
     first = subprocess.Popen([*SIDECAR, "--socket", str(path)], stderr=subprocess.PIPE)
     second = None
@@ -112,12 +123,12 @@ def test_an_interrupt_ends_the_process_and_leaves_the_socket_of_another_one(tmp_
             inode = path.stat().st_ino
             second = subprocess.Popen([*SIDECAR, "--socket", str(path)])
             _wait_for(lambda: path.exists() and path.stat().st_ino != inode)
-            first.send_signal(signal.SIGINT)
+            first.send_signal(stop)
             assert first.communicate(timeout=60)[1] == b""
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))
-        second.send_signal(signal.SIGINT)
-        assert second.wait(60) == 0 and not path.exists()
+            second.send_signal(stop)
+            assert second.wait(60) == 0 and not path.exists()
     finally:
         for process in filter(None, (first, second)):
             process.kill()

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import toolwire
 from toolwire.cli.console import event_dict, plain
@@ -27,12 +29,13 @@ from toolwire.text.json_text import standard_json
 VERSION = 1
 """Version of the protocol; a change that breaks clients raises it."""
 MAX_LINE = 64 << 20
-"""Maximum length of a line on a socket, in bytes."""
+"""Maximum length of a line, in bytes."""
 MAX_STREAMS = 4096
 """Maximum number of messages of one client that are read in pieces at a time."""
 
-_SHORT_LINE = 4096
-"""Maximum length in bytes of a line that is answered at once, while other clients wait: a thread would take longer."""
+_SHORT = 4096
+"""Maximum length of a line, in bytes, and of a message, in characters, that is read at once while other clients wait: a
+thread would take longer."""
 _PARSE_OPTIONS = frozenset(toolwire.ParseOptions.__annotations__)
 _GRAMMAR_OPTIONS = frozenset(signature(toolwire.grammar).parameters)
 _CALL_MEMBERS = frozenset(("name", "arguments", "id", "server", "format", "repairs", "confidence"))
@@ -43,11 +46,19 @@ class RequestError(ValueError):
     """A request that cannot be answered; the message says why."""
 
 
+@dataclass(slots=True)
+class _OpenStream:
+    """A message that is read in pieces, of this length so far."""
+
+    parser: toolwire.StreamParser
+    length: int = 0
+
+
 class SidecarSession:
     """The requests of one client, with the messages that it reads in pieces."""
 
     def __init__(self) -> None:
-        self._streams: dict[str, toolwire.StreamParser] = {}
+        self._streams: dict[str, _OpenStream] = {}
         self._actions: dict[str, Callable[[dict[str, Any]], Any]] = {
             "hello": self._hello,
             "parse": self._parse,
@@ -72,6 +83,19 @@ class SidecarSession:
             body = _refusal(error, request_id)
         return json.dumps(body)  # ASCII, because text of a model may contain half a character
 
+    def is_quick(self, line: bytes) -> bool:
+        """Return whether a request is answered sooner than a thread could begin with it."""
+        if len(line) > _SHORT:
+            return False
+        try:
+            request = _object(line)
+        except RequestError:
+            return True
+        if request.get("do") == "finish":  # calls without markers are read at the end of the whole message
+            stream = self._streams.get(str(request.get("stream")))
+            return stream is None or stream.length <= _SHORT
+        return request.get("do") != "grammar"  # one of a short schema can be large
+
     # -- actions ---------------------------------------------------------------------------------------------------
 
     def _hello(self, request: dict[str, Any]) -> Any:
@@ -88,22 +112,23 @@ class SidecarSession:
             raise RequestError(f"the stream {name!r:.80} is open already")
         if len(self._streams) >= MAX_STREAMS:
             raise RequestError(f"{MAX_STREAMS} streams are open; finish one first")
-        self._streams[name] = toolwire.StreamParser(**_options(request, _PARSE_OPTIONS))
+        self._streams[name] = _OpenStream(toolwire.StreamParser(**_options(request, _PARSE_OPTIONS)))
         return {}
 
     def _feed(self, request: dict[str, Any]) -> Any:
-        parser = self._stream(_text(request, "stream"))
+        stream = self._stream(_text(request, "stream"))
         text = _text(request, "text")
         _check_empty(request, name="feed")
-        return _events(parser.feed(text))
+        stream.length += len(text)
+        return _events(stream.parser.feed(text))
 
     def _finish(self, request: dict[str, Any]) -> Any:
-        parser = self._stream(name := _text(request, "stream"))
+        stream = self._stream(name := _text(request, "stream"))
         _check_empty(request, name="finish")
         del self._streams[name]
-        return _events(parser.finish())
+        return _events(stream.parser.finish())
 
-    def _stream(self, name: str) -> toolwire.StreamParser:
+    def _stream(self, name: str) -> _OpenStream:
         if name not in self._streams:
             raise RequestError(f"no stream has the name {name!r:.80}: open it first")
         return self._streams[name]
@@ -235,10 +260,23 @@ def _events(events: Any) -> dict[str, Any]:
 def serve_lines() -> None:
     """Answer the requests on standard input until it ends."""
     session = SidecarSession()
-    for line in sys.stdin.buffer:
-        if line.strip():
-            sys.stdout.write(session.answer(line) + "\n")
+    for line in _bounded_lines(sys.stdin.buffer):
+        if line is None or line.strip():
+            sys.stdout.write((_too_long() if line is None else session.answer(line)) + "\n")
             sys.stdout.flush()
+
+
+def _bounded_lines(file: BinaryIO) -> Iterator[bytes | None]:
+    """Yield the lines of a file; None in place of one that is longer than the limit."""
+    while line := file.readline(MAX_LINE + 1):
+        is_too_long = len(line) > MAX_LINE and not line.endswith(b"\n")
+        while len(line) > MAX_LINE and not line.endswith(b"\n"):
+            line = file.readline(MAX_LINE + 1)
+        yield None if is_too_long else line
+
+
+def _too_long() -> str:
+    return json.dumps(_refusal(RequestError(f"a line may have {MAX_LINE >> 20} MiB; this one is longer")))
 
 
 async def _next_line(reader: asyncio.StreamReader) -> bytes | None:
@@ -259,15 +297,15 @@ async def _next_line(reader: asyncio.StreamReader) -> bytes | None:
 async def _answer_line(session: SidecarSession, line: bytes | None) -> str:
     """Return the answer to a line of a client, while other clients get theirs."""
     if line is None:
-        return json.dumps(_refusal(RequestError(f"a line may have {MAX_LINE >> 20} MiB; this one is longer")))
-    if len(line) <= _SHORT_LINE and b'"grammar"' not in line:  # grammars of short schemas can be large
+        return _too_long()
+    if session.is_quick(line):
         return session.answer(line)
     answer: str = await in_thread(session.answer, {"line": line})
     return answer
 
 
 def serve_socket(path: Path) -> None:
-    """Answer the clients of a Unix socket, which only its user may open, until the process is stopped."""
+    """Answer the clients of a Unix socket, which only its user may open, until SIGINT or SIGTERM."""
 
     async def answer_client(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         session = SidecarSession()
@@ -280,6 +318,8 @@ def serve_socket(path: Path) -> None:
         writer.close()
 
     async def serve() -> None:
+        stopped = asyncio.Event()
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
         # The socket has these permissions from its first moment on.
         before = os.umask(0o177)
         try:
@@ -288,9 +328,9 @@ def serve_socket(path: Path) -> None:
             os.umask(before)
         created = path.stat()
         try:
-            async with server:
-                await server.serve_forever()
+            await stopped.wait()
         finally:
+            server.close()  # without `wait_closed`, which waits in later versions of Python until all clients have left
             # Another process may have replaced the socket by its own.
             with suppress(FileNotFoundError):
                 if os.path.samestat(created, path.stat()):

@@ -88,6 +88,23 @@ def test_deltas_of_a_call_that_is_cut_off_are_not_a_good_call() -> None:
         json.loads(sent)
 
 
+def test_requests_that_take_time_are_not_quick() -> None:
+    session = SidecarSession()
+
+    def is_quick(**request: Any) -> bool:
+        return session.is_quick(json.dumps(request).encode())
+
+    assert is_quick(do="hello") and is_quick(do="parse", text='"grammar"') and is_quick(do=[], stream={})
+    assert session.is_quick(b"{") and not is_quick(do="parse", text=5000 * "a")
+    assert not is_quick(do="gramm\u0061r", tools=[]) and not session.is_quick(b'{"do": "gr\\u0061mmar"}')
+    assert is_quick(do="finish", stream="a"), "there is no such stream"
+    ask(session, do="open", stream="a", tools=[TOOL])
+    assert is_quick(do="finish", stream="a")
+    for _ in range(50):
+        ask(session, do="feed", stream="a", text=100 * "a")
+    assert is_quick(do="feed", stream="a", text="a") and not is_quick(do="finish", stream="a")
+
+
 def test_streams_are_limited_and_have_one_name_each() -> None:
     session = SidecarSession()
     for number in range(MAX_STREAMS):
