@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from typing import Final
 
@@ -11,6 +12,8 @@ from toolwire.models.process_sources import Writer
 
 _PROMPT_CACHE: Final = 2048
 """Maximum memory for the prompts of one model in MiB; two hundred questions need about as much.
+
+A small machine gives an eighth of its memory, since each model that is evaluated has a share of its own.
 
 The columns of an evaluation ask the same questions, so most of their prompts begin alike, and reading a prompt takes
 longer than writing a call.
@@ -27,4 +30,12 @@ def load_shared(name: str) -> Writer:
     Raises:
         ProviderError: there is no such model, or it cannot be loaded.
     """
-    return LocalModel(locate(name), prompt_cache=_PROMPT_CACHE)
+    return LocalModel(locate(name), prompt_cache=_prompt_cache())
+
+
+def _prompt_cache() -> int:
+    """Return the memory for the prompts of a model, in MiB."""
+    if not hasattr(os, "sysconf"):
+        return _PROMPT_CACHE
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
+    return min(_PROMPT_CACHE, memory // 8)
