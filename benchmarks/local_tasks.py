@@ -55,7 +55,7 @@ MAX_TOKENS = 200
 ROUNDS = 6
 WAYS = ("prose", "calls")
 PARTS = {
-    "one_call": "an answer ends behind its first call",
+    "one_call": "the model is stopped after its first call",
     "grammar": "a grammar admits nothing but calls",
     "answer": "the tool final_answer ends the run",
     "reminder": "the reminder behind results names final_answer",

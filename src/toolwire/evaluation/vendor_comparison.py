@@ -163,7 +163,7 @@ async def compare_vendors(
 def judged(response: ParsedResponse, chat: ChatRequest) -> VendorAnswer:
     """Return whether an answer ends with calls, and what is wrong with them."""
     # Programs look at the finish reason: calls of an answer that ends with another one do not run.
-    if not _says_that_it_calls(response):
+    if not _ends_with_calls(response):
         return VendorAnswer(is_called=False)
     schemas = {tool.name: tool.parameters for tool in chat.tools}
     broken = [f"{call.name}: the call is not complete" for call in response.incomplete]
@@ -175,10 +175,11 @@ def judged(response: ParsedResponse, chat: ChatRequest) -> VendorAnswer:
     return VendorAnswer(is_called=True, faults=tuple(faults))
 
 
-def _says_that_it_calls(response: ParsedResponse) -> bool:
-    # A response that was read ends with calls if it has any that can run. The server's own word is what counts here.
-    word = value_at(response.raw, "choices.0.finish_reason")
-    return word == "tool_calls" if isinstance(word, str) else response.finish_reason is FinishReason.TOOL_CALLS
+def _ends_with_calls(response: ParsedResponse) -> bool:
+    # The reason of an answer that was read depends on its calls. Here the one that the server sent counts.
+    reason = value_at(response.raw, "choices.0.finish_reason")
+    is_known = isinstance(reason, str)
+    return reason == "tool_calls" if is_known else response.finish_reason is FinishReason.TOOL_CALLS
 
 
 def _faults(name: str, arguments: dict[str, Any], schemas: dict[str, Any]) -> list[str]:
