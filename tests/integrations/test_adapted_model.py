@@ -66,3 +66,10 @@ def test_a_backend_gets_the_request_as_it_is() -> None:
 def test_messages_of_another_shape_are_an_error() -> None:
     with pytest.raises(DefinitionError, match="the body is not a request"):
         chat_request([{"role": "user", "content": 5}])
+
+
+def test_request_for_several_answers_is_an_error() -> None:
+    messages = [{"role": "user", "content": "Hello"}]
+    assert chat_request(messages, n=1) and chat_request(messages, n=None)
+    with pytest.raises(DefinitionError, match="n: the model gives one answer"):
+        chat_request(messages, n=2)

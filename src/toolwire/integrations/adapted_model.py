@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, aclosing
 from functools import partial
 from typing import Any
 
-from toolwire.errors import ProviderError
+from toolwire.errors import DefinitionError, ProviderError
 from toolwire.events import Event, ProblemFound, collect
 from toolwire.gateway.answer_faults import FaultWatch
 from toolwire.gateway.fenced_output import FencedOutput
@@ -144,8 +144,10 @@ def chat_request(messages: Iterable[Mapping[str, Any]], *, tools: Iterable[Any] 
         members: other members of the body, such as `temperature`; None leaves one out.
 
     Raises:
-        DefinitionError: a message, a tool or a member is not one of Chat Completions.
+        DefinitionError: a message, a tool or a member is not one of Chat Completions, or `n` asks for several answers.
     """
+    if members.get("n") not in (None, 1):
+        raise DefinitionError("n: the model gives one answer to a request; ask for 1, several times")
     body = {name: value for name, value in members.items() if value is not None}
     body["messages"] = [dict(message) for message in messages]
     if tools := list(tools):
