@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
-from toolwire.messages import Message, ParsedResponse, Part, TextPart, ToolCall, ToolResult
+from toolwire.messages import Message, ParsedResponse, Part, ReasoningPart, TextPart, ToolCall, ToolResult
 from toolwire.text.tokens import estimate_message_tokens
 from toolwire.text.truncate import truncate
 from toolwire.wire.format_registry import get_format
@@ -226,7 +227,7 @@ def turn_messages(
     """
     last: tuple[Part, ...] = ()
     if answering is not None:
-        parts = [part for part in parts if part is not calls[answering]]
+        parts = list(_without_call(parts, calls[answering]))
         text = results[answering].text
         last = (TextPart(text),) if text.strip() else ()
         results = [*results[:answering], *results[answering + 1 :]]
@@ -238,6 +239,14 @@ def turn_messages(
         yield Message("tool", tuple(results))
     if last:
         yield Message("assistant", last)
+
+
+def _without_call(parts: Sequence[Part], call: ToolCall) -> Iterator[Part]:
+    for part, following in zip_longest(parts, parts[1:]):
+        # Reasoning without text is a signature of the part that follows it.
+        is_signature = isinstance(part, ReasoningPart) and not part.text and following is call
+        if part is not call and not is_signature:
+            yield part
 
 
 def called_tools(messages: Iterable[Message]) -> Iterator[str]:

@@ -346,7 +346,7 @@ ANSWERING = {
 def test_answer_that_is_a_call_is_prose_in_the_conversation_and_no_result(tool: Any, arguments: Any) -> None:
     call = ToolCall(tool.definition.name, arguments, "2")
     thought = ReasoningPart("Easy.", signature="s")
-    parts = (thought, TextPart("So:"), call)
+    parts = (thought, TextPart("So:"), ReasoningPart("", signature="of the call"), call)
     answering = calling(call, content="So:", parts=parts)
     backend = ScriptedBackend([calling(ToolCall("add", {"a": 1, "b": 1}, "1")), answering])
     agent = Agent(backend, [add, tool], AgentConfig(require_tool_call=True))
