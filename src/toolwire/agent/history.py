@@ -245,7 +245,8 @@ def _without_call(parts: Sequence[Part], call: ToolCall) -> Iterator[Part]:
     for part, following in zip_longest(parts, parts[1:]):
         # Reasoning without text is a signature of the part that follows it.
         is_signature = isinstance(part, ReasoningPart) and not part.text and following is call
-        if part is not call and not is_signature:
+        is_blank = isinstance(part, TextPart) and not part.text.strip()  # models write it before a call
+        if not (part is call or is_signature or is_blank):
             yield part
 
 

@@ -346,14 +346,14 @@ ANSWERING = {
 def test_answer_that_is_a_call_is_prose_in_the_conversation_and_no_result(tool: Any, arguments: Any) -> None:
     call = ToolCall(tool.definition.name, arguments, "2")
     thought = ReasoningPart("Easy.", signature="s")
-    parts = (thought, TextPart("So:"), ReasoningPart("", signature="of the call"), call)
+    parts = (thought, TextPart("So:"), thought, TextPart("\n"), ReasoningPart("", signature="of the call"), call)
     answering = calling(call, content="So:", parts=parts)
     backend = ScriptedBackend([calling(ToolCall("add", {"a": 1, "b": 1}, "1")), answering])
     agent = Agent(backend, [add, tool], AgentConfig(require_tool_call=True))
     _, end = run(agent)
     assert (end.reason, end.answer, end.output, end.has_result) == ("finished", "It is 2.", "It is 2.", True)
     assert [message.role for message in end.messages] == ["user", "assistant", "tool", "assistant"]
-    assert end.messages[-1].parts == (thought, TextPart("So:"), TextPart("It is 2."))
+    assert end.messages[-1].parts == (thought, TextPart("So:"), thought, TextPart("It is 2."))
     backend = ScriptedBackend([answering])
     _, end = run(Agent(backend, [add, tool], AgentConfig(require_tool_call=True)))
     assert (end.reason, end.rounds, end.has_result) == ("finished", 1, False), "no tool was asked for what it says"
