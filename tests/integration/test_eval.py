@@ -284,14 +284,14 @@ def test_a_server_with_fields_for_calls(capsys: pytest.CaptureFixture[str], monk
     closed: list[Models] = []
     close = Models.__aexit__
 
-    async def record_close(models: Models) -> None:
+    async def record_close(models: Models, *_: object) -> None:
         closed.append(models)
         await close(models)
 
     monkeypatch.setattr(Models, "__aexit__", record_close)
     with serving(answering) as url:
         report, _ = evaluate(capsys, "mine.jsonl", "--model", "m", "--base-url", url)
-    assert len(closed) == 1
+    assert len(closed) == 2  # those that show whether the server can be asked, and those that ask it
     (figures,) = report["columns"]
     assert figures["name"] == f"m at {url} · native"
     assert (figures["right"]["count"], figures["irrelevance"]["count"]) == (2, 1)
@@ -318,6 +318,24 @@ def test_answers_of_other_settings_are_not_judged_again(
     evaluate(capsys, *LOCAL, "--temperature", "0.5", status=1)
     _, error = evaluate(capsys, "--rescore", "evaluation", status=1)
     assert error == "toolwire: there is no answer to report on: the server is down\n"
+
+
+def test_an_evaluation_that_is_refused_leaves_no_files(
+    counted: CountedModel, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    constrained = ("--format", "hermes", "--constrain", "auto", "--out", "refused/report")
+    asked: list[Asked] = []
+    with serving(lambda request: asked.append(request) or Answer()) as url:  # type: ignore[func-returns-value]
+        at_server = ("--model", "m", "--base-url", url, "--constrain", "none")
+        _, error = evaluate(capsys, "mine.jsonl", *at_server, *constrained, status=2)
+    assert error.count("\n") == 1 and "constrain" in error
+    assert not asked and not Path("refused").exists()
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    evaluate(capsys, "mine.jsonl", "--model", "openai:gpt-5-mini", "--out", "keyless", status=2)
+    assert not Path("keyless").exists()
+    evaluate(capsys, *LOCAL)
+    evaluate(capsys, "mine.jsonl", "--model", "openai:gpt-5-mini", status=2)
+    assert Path("evaluation/report.json").exists() and Path("evaluation/answers.db").exists()
 
 
 def test_suites_in_one_directory_are_not_mixed(

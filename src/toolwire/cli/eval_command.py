@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, fields, replace
@@ -26,7 +28,14 @@ from toolwire.wire.format_registry import AUTO, get_format
 from toolwire.wire.prompt_styles import DEFAULT_STYLE, PROMPT_STYLES
 
 with needs_extra("An evaluation", "eval"):
-    from toolwire.evaluation.asked_model import MAX_TOKENS, TIMEOUT, AskSettings, EvaluationLimits, ModelChoice
+    from toolwire.evaluation.asked_model import (
+        MAX_TOKENS,
+        TIMEOUT,
+        AskSettings,
+        EvaluationLimits,
+        ModelChoice,
+        check_endpoints,
+    )
     from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer
     from toolwire.evaluation.prompt_files import open_style
     from toolwire.evaluation.readings import READINGS, Reading
@@ -231,11 +240,10 @@ def _evaluated(name: str, options: EvalOptions, readings: Sequence[Reading], out
     _require_extra()
     from toolwire.evaluation.inspect_tasks import read_logs, run_evaluation
 
+    asyncio.run(check_endpoints(choices, settings, EvaluationLimits(None, options.max_money)))
     _prepare(choices)
     limits = EvaluationLimits(options.max_seconds, options.max_money)
-    out.mkdir(parents=True, exist_ok=True)
-    store = AnswerStore(out / _ANSWERS)
-    with closing(store), _progress(len(choices) * len(sample.questions)) as advance:
+    with _answers_in(out) as store, _progress(len(choices) * len(sample.questions)) as advance:
         logs = run_evaluation(
             sample,
             choices,
@@ -247,6 +255,24 @@ def _evaluated(name: str, options: EvalOptions, readings: Sequence[Reading], out
         )
     facts = {**asdict(settings), "limit": options.limit}
     return _report(read_logs(logs), readings, suite=sample.name, broken=sample.broken, settings=facts)
+
+
+@contextmanager
+def _answers_in(folder: Path) -> Iterator[AnswerStore]:
+    """Yield the store of answers in a directory; a new directory is deleted if a refusal leaves it without answers."""
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    store = AnswerStore(folder / _ANSWERS)
+    try:
+        with closing(store):
+            try:
+                yield store
+            finally:
+                is_new = is_new and store.is_empty
+    except ConfigurationError:
+        if is_new:
+            shutil.rmtree(folder)
+        raise
 
 
 def _require_extra() -> None:

@@ -261,6 +261,19 @@ class AskedModel:
         )
 
 
+async def check_endpoints(choices: Sequence[ModelChoice], settings: AskSettings, limits: EvaluationLimits) -> None:
+    """Check that the models of APIs can be asked in this way, before any of them is asked.
+
+    Raises:
+        ConfigurationError: one cannot be, or has no known price while money is limited.
+    """
+    async with Models() as models:
+        for choice in choices:
+            # Those on this machine would have to be loaded, which takes long and may need much memory.
+            if not choice.is_local:
+                await AskedModel(choice, settings, models, limits=limits).backend()
+
+
 def _prose(response: ParsedResponse) -> str:
     """Return the text of an answer whose calls have fields of their own."""
     broken = (call.raw for call in response.incomplete if call.raw)

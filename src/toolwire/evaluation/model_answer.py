@@ -111,6 +111,11 @@ class AnswerStore:
             text = storable(json.dumps(answer.to_json(), ensure_ascii=True))
             self._connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, text))
 
+    @property
+    def is_empty(self) -> bool:
+        """True if no answer is stored."""
+        return self._connection.execute("SELECT 1 FROM answers LIMIT 1").fetchone() is None
+
     def close(self) -> None:
         """Close the file."""
         self._connection.close()

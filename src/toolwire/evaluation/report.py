@@ -23,6 +23,13 @@ from toolwire.models.backends import text_of
 
 SHOWN_READINGS: Final = (DEFAULT_READING, NATIVE)
 """The readings whose wrong answers and groups are shown: those of agents and of the gateway."""
+OUTCOMES: Final = {
+    "answered": "complete",
+    "timeout": "not in time",
+    "error": "failed",
+    "not_asked": "not asked",
+}
+"""The words for the outcomes of questions."""
 _SEPARATOR: Final = " · "
 _PERCENTILE: Final = 0.95
 
@@ -45,17 +52,26 @@ class Column:
     reading: str
     prompt: str = ""
 
+    def words(self, *parts: str) -> str:
+        """Return some parts of the name as text, in the order of the name."""
+        words = {
+            "model": self.model,
+            "format": self.format,
+            "constrain": f"constrain {self.constrain}" if self.constrain else "",
+            "prompt": f"prompt {self.prompt}" if self.prompt else "",
+            "reading": "" if self.reading == NATIVE else self.reading,
+        }
+        return _SEPARATOR.join(text for part, text in words.items() if part in parts and text)
+
     @property
     def asked(self) -> str:
         """The model and how it is asked, as text; its answers may be read in several ways."""
-        constrain = f"constrain {self.constrain}" if self.constrain else ""
-        prompt = f"prompt {self.prompt}" if self.prompt else ""
-        return _SEPARATOR.join(filter(None, (self.model, self.format, constrain, prompt)))
+        return self.words("model", "format", "constrain", "prompt")
 
     @property
     def name(self) -> str:
         """The column as text, unique in a report."""
-        return self.asked if self.reading == NATIVE else f"{self.asked}{_SEPARATOR}{self.reading}"
+        return self.words("model", "format", "constrain", "prompt", "reading")
 
     def differences(self, other: Column) -> int:
         """Return in how many respects two columns differ."""

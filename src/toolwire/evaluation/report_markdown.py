@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from toolwire.evaluation.column_names import ColumnNames
 from toolwire.evaluation.intervals import Share
-from toolwire.evaluation.report import Report
+from toolwire.evaluation.report import OUTCOMES, Report
 from toolwire.text.counted import counted
 from toolwire.text.escape import escape_invisible
 
@@ -24,6 +25,10 @@ def _lines(report: Report) -> Iterator[str]:
     machine = _text(", ".join(f"{name} {value}" for name, value in report.machine.items()))
     yield f"{counted(len(report.questions), 'question')}. {machine}"
     yield ""
+    names = ColumnNames([figures.column for figures in report.columns])
+    if names.shared:
+        yield f"All columns: {_text(names.shared)}"
+        yield ""
     titles = (
         "column",
         "right",
@@ -39,7 +44,7 @@ def _lines(report: Report) -> Iterator[str]:
         titles,
         [
             (
-                _text(figures.column.name),
+                _text(names(figures.column.name)),
                 _share(figures.right),
                 _share(figures.well_formed),
                 _share(figures.irrelevance),
@@ -60,8 +65,8 @@ def _lines(report: Report) -> Iterator[str]:
             ("first", "second", "questions", "only first right", "only second right", "p", "adjusted p"),
             [
                 (
-                    _text(test.first),
-                    _text(test.second),
+                    _text(names(test.first)),
+                    _text(names(test.second)),
                     str(test.questions),
                     str(test.only_first),
                     str(test.only_second),
@@ -77,7 +82,14 @@ def _lines(report: Report) -> Iterator[str]:
         yield ""
         for change in report.changed:
             verdict = "right" if change.right else f"wrong: {change.fault}"
-            yield f"- {_text(change.question)}, {_text(change.column)}: now {_text(verdict)}"
+            yield f"- {_text(change.question)}, {_text(names(change.column))}: now {_text(verdict)}"
+    if report.unanswered:
+        yield ""
+        yield "Questions without a complete answer:"
+        yield ""
+        for entry in report.unanswered:
+            reason = ": ".join(filter(None, (OUTCOMES[entry.outcome], entry.detail)))
+            yield f"- {_text(entry.question)}, {_text(names(entry.model))}: {_text(reason)}"
     if report.broken:
         yield ""
         yield "Rows that are not questions:"

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from toolwire._surface import needs_extra
+from toolwire.evaluation.column_names import ColumnNames
 from toolwire.evaluation.intervals import Share
-from toolwire.evaluation.report import SHOWN_READINGS, ColumnFigures, Report, WrongAnswer
+from toolwire.evaluation.report import (
+    OUTCOMES,
+    SHOWN_READINGS,
+    ColumnFigures,
+    Report,
+    UnansweredQuestion,
+    WrongAnswer,
+)
 from toolwire.text.counted import counted
 from toolwire.text.escape import escape_invisible, replace_surrogates
 from toolwire.text.truncate import truncate
@@ -20,19 +28,19 @@ with needs_extra("A report", "eval"):
     from markupsafe import Markup
 
 MAX_SHOWN: Final = 20
-"""Maximum number of wrong answers of a column on the page; the JSON file has all of them."""
+"""Maximum number of answers of a column in a list of the page; the JSON file has all of them."""
 MAX_TEXT: Final = 4_000
 """Maximum length of a model's text on the page, in characters."""
 _LABEL: Final = 460
 """Maximum width of the name of a column in the chart, in pixels."""
 
 
-_OUTCOMES: Final = {
-    "answered": "complete",
-    "timeout": "not in time",
-    "error": "failed",
-    "not_asked": "not asked",
-}
+class ShownAnswers(NamedTuple):
+    """The answers of a column that the page shows, of all that it could show."""
+
+    column: str
+    total: int
+    answers: Sequence[WrongAnswer | UnansweredQuestion]
 
 
 def report_html(report: Report) -> str:
@@ -43,20 +51,27 @@ def report_html(report: Report) -> str:
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.globals["counted"] = counted
+    names = ColumnNames([figures.column for figures in report.columns])
     environment.filters |= {"percent": percent, "interval": interval, "visible": visible, "compact": compact_json}
+    environment.filters["short"] = names
     template = environment.get_template("report_page.html.jinja")
-    shown: dict[str, list[WrongAnswer]] = {}
-    for wrong in report.wrong:
-        shown.setdefault(wrong.column, []).append(wrong)
     return template.render(
         report=report,
-        OUTCOMES=_OUTCOMES,
-        chart=Markup(_chart(report.columns)),
+        OUTCOMES=OUTCOMES,
+        shared=names.shared,
+        chart=Markup(_chart(report.columns, names)),
         maps=heat_maps(report.columns),
-        wrong={column: answers[:MAX_SHOWN] for column, answers in shown.items()},
-        counts={column: len(answers) for column, answers in shown.items()},
-        MAX_SHOWN=MAX_SHOWN,
+        wrong=_shown((answer.column, answer) for answer in report.wrong),
+        unanswered=_shown((question.model, question) for question in report.unanswered),
     )
+
+
+def _shown(answers: Iterable[tuple[str, WrongAnswer | UnansweredQuestion]]) -> list[ShownAnswers]:
+    """Return the answers of each column, as many as the page shows."""
+    columns: dict[str, list[WrongAnswer | UnansweredQuestion]] = {}
+    for column, answer in answers:
+        columns.setdefault(column, []).append(answer)
+    return [ShownAnswers(column, len(entries), entries[:MAX_SHOWN]) for column, entries in columns.items()]
 
 
 def heat_maps(columns: Sequence[ColumnFigures]) -> list[dict[str, Any]]:
@@ -91,11 +106,11 @@ def heat_maps(columns: Sequence[ColumnFigures]) -> list[dict[str, Any]]:
     return maps
 
 
-def _chart(columns: Sequence[ColumnFigures]) -> str:
+def _chart(columns: Sequence[ColumnFigures], names: ColumnNames) -> str:
     """Return a chart of right answers with their intervals, as SVG."""
     rows = [
         {
-            "column": visible(figures.column.name),
+            "column": visible(names(figures.column.name)),
             "right": figures.right.value,
             "low": figures.right.low,
             "high": figures.right.high,

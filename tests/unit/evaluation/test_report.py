@@ -10,6 +10,7 @@ from tests.unit.evaluation.scripted_models import PARIS, TOOL
 from toolwire import ConfigurationError
 from toolwire.evaluation.asked_model import ModelChoice
 from toolwire.evaluation.call_scoring import AcceptableCall, ExpectedCalls
+from toolwire.evaluation.column_names import ColumnNames
 from toolwire.evaluation.inspect_tasks import AskedQuestion
 from toolwire.evaluation.intervals import adjusted, paired_test, share_of
 from toolwire.evaluation.model_answer import ModelAnswer
@@ -68,7 +69,47 @@ def test_questions_without_an_answer_are_shown_once_with_what_had_arrived() -> N
     page = report_html(report)
     assert page.count("&lt;tool_call&gt;&lt;b&gt;") == 1
     assert "not in time: no complete answer within 3 seconds" in page and "failed: HTTP 500" in page
-    assert "Questions without" not in report_html(make_report([asked("1")]))
+    text = report_markdown(report)
+    assert "- 2, m · hermes: not in time: no complete answer within 3 seconds" in text.replace("\\", "")
+    assert "- 4, m · hermes: not asked\n" in text
+    for write in (report_html, report_markdown):
+        assert "Questions without" not in write(make_report([asked("1")]))
+
+
+def test_the_page_shows_twenty_answers_of_a_column() -> None:
+    late = [asked(f"late-{at}", outcome="timeout") for at in range(21)]
+    wrong = [asked(f"wrong-{at}", "Hello.") for at in range(22)]
+    page = report_html(make_report([*late, *wrong], ["strict"]))
+    assert "21, of which 20 are shown" in page and "22 wrong, of which 20 are shown" not in page
+    page = report_html(make_report([*late, *wrong], ["whole_message"]))
+    assert "22 wrong, of which 20 are shown" in page
+    assert "<code>wrong-19</code>" in page and "<code>wrong-20</code>" not in page
+    assert "<code>late-19</code>" in page and "<code>late-20</code>" not in page
+
+
+def test_parts_of_names_that_all_columns_share_are_shown_once() -> None:
+    choices = [ModelChoice("m", format, "auto", url="http://server/v1") for format in ("hermes", "react")]
+    report = make_report(
+        [
+            *(asked("1", choice=choice, format=choice.format) for choice in choices),
+            asked("2", outcome="timeout", choice=choices[0]),
+        ]
+    )
+    shared = "m at http://server/v1 · constrain auto"
+    assert report.columns[0].column.name.startswith("m at http://server/v1 · hermes · constrain auto · ")
+    text = report_markdown(report).replace("\\", "")
+    assert f"All columns: {shared}\n" in text and text.count("http://server") == 1
+    assert "| hermes · whole_message |" in text and "- 2, hermes: not in time" in text
+    page = report_html(report)
+    # The table of models and formats names the model once more.
+    assert f"All columns: <strong>{shared}</strong>" in page and page.count("http://server/v1") == 2
+    names = ColumnNames([Column("m", "hermes", constrain, "strict") for constrain in ("", "auto")])
+    assert (names.shared, names("m · hermes · strict"), names("m · hermes · constrain auto · strict")) == (
+        "m · strict",
+        "hermes",
+        "hermes · constrain auto",
+    )
+    assert ColumnNames([Column("m", "hermes", "", "strict")]).shared == ""
 
 
 def test_a_report_on_one_question_counts_it_as_one() -> None:
