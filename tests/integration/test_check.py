@@ -410,6 +410,15 @@ def test_a_server_that_is_silent_ends_the_check(capsys: pytest.CaptureFixture[st
     assert output.err == "toolwire: the first request failed: the answer was cut off: nothing came for 0.2 s\n"
 
 
+def test_a_server_that_never_finishes_is_left(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolwire.probes.probed_model.MAX_SECONDS", 0.5)
+    with serving(lambda _: Answer(delay=3)) as url:
+        assert run(["check", *of("openai_chat", url)]) == 2
+    assert "the first request failed: there was no complete answer within 0.5 seconds" in capsys.readouterr().err
+
+
 def test_a_reason_that_many_probes_share_is_shown_once(capsys: pytest.CaptureFixture[str]) -> None:
     with probed("openai_chat", FAULTS["a call stays in the text"]) as url:
         assert run(["check", *of("openai_chat", url, "--only", "one-call", "--only", "call-not-in-text")]) == 1
@@ -423,10 +432,13 @@ def test_a_reason_that_many_probes_share_is_shown_once(capsys: pytest.CaptureFix
     [
         (Answer(b"<!doctype html><html></html>", content_type="text/html"), "a page of HTML or XML (HTTP 200)"),
         (Answer(b"<html>Not found</html>", 404, "text/html"), "a page of HTML or XML (HTTP 404)"),
+        (Answer(b"\xef\xbb\xbf\n<html></html>", content_type="text/html"), "a page of HTML or XML (HTTP 200)"),
+        (Answer(b"", 308), "the first request failed: openai_chat answered 308"),
+        (Answer(b" \n"), "the first request failed"),
         (Answer(b'{"error": "no such path"}', 404), "the first request failed: openai_chat answered 404"),
         (Answer(b'{"error": {"message": "Wrong key"}}', 401), "the first request failed: openai_chat answered 401"),
     ],
-    ids=["page", "missing page", "missing path", "wrong key"],
+    ids=["page", "missing page", "marked page", "redirect", "nothing", "missing path", "wrong key"],
 )
 def test_an_address_without_an_api_is_one_line(answer: Answer, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(lambda _: answer) as url:

@@ -150,7 +150,7 @@ def _has_two_calls(exchanges: Sequence[ProbeExchange]) -> None:
     _check_tokens(exchange, exchanges[1])
     if len(calls) == 1:
         raise RuleNotShown(f"the model made one call: {shown_call(calls[0])}")
-    if len(calls) == 2 and calls[0].arguments == calls[1].arguments:
+    if len(calls) == 2 and (calls[0].name, calls[0].arguments) == (calls[1].name, calls[1].arguments):
         raise FaultSuspected(f"the call {shown_call(calls[0])} arrives twice{exchange.place}")
     if sorted(map(_key, calls)) != sorted((_arguments_text(ask.PARIS), _arguments_text(ask.ROME))):
         raise RuleNotShown(f"the model made other calls: {shown(exchange.response)}")
@@ -177,7 +177,8 @@ def _check_tokens(exchange: ProbeExchange, single: ProbeExchange) -> None:
     """Check that the tokens of an answer account for its calls, by the tokens of an answer with one call.
 
     Raises:
-        ProbeFailed: a call is missing, or is a copy.
+        FaultSuspected: a call is missing, or is a copy. Reasoning that a server hides and does not count is another
+            reason, so one answer does not show it.
     """
     usages = reported_usage(exchange), reported_usage(single)
     lengths = _calls_only(exchange), _calls_only(single)
@@ -187,11 +188,11 @@ def _check_tokens(exchange: ProbeExchange, single: ProbeExchange) -> None:
     ratio = (lengths[0] / usages[0].output_tokens) / (lengths[1] / usages[1].output_tokens)
     calls = exchange.response.tool_calls
     if len(calls) == 1 and ratio < 1 / _TOO_MANY:
-        raise ProbeFailed(
+        raise FaultSuspected(
             f"one call arrives{exchange.place}, but its {usages[0].output_tokens} tokens are those of more"
         )
     if len(calls) > 1 and ratio > _TOO_MANY:
-        raise ProbeFailed(
+        raise FaultSuspected(
             f"{len(calls)} calls arrive{exchange.place}, but the {usages[0].output_tokens} tokens are those of fewer"
         )
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from toolwire.probes import probe_requests as ask
 from toolwire.probes.answer_members import value_at
 from toolwire.probes.judging import exchange_with_calls
-from toolwire.probes.probe import Probe, ProbeFailed
+from toolwire.probes.probe import Probe, ProbeFailed, RuleNotShown
 from toolwire.probes.probe_exchange import ProbeExchange
 from toolwire.probes.wire_probes import objects_of, text_or_number
 from toolwire.providers.member_paths import MISSING
@@ -87,6 +87,8 @@ def _items_are_in_order(exchanges: Sequence[ProbeExchange]) -> None:
     for exchange in exchanges:
         events = _types(exchange)
         names = [name for name, _ in events]
+        if names[-1:] == ["response.incomplete"]:
+            raise RuleNotShown("the answer was cut off")
         if names[:1] != ["response.created"] or names[-1:] != ["response.completed"]:
             raise ProbeFailed(f"the stream begins with {names[:1]} and ends with {names[-1:]}")
         numbers = [number for _, event in events if isinstance(number := event.get("sequence_number"), int)]

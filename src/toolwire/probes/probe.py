@@ -22,6 +22,8 @@ Status = Literal["passed", "failed", "not shown"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 _NOT_AN_ENDPOINT = frozenset((0, 401, 403, 404, 405))
 """HTTP statuses of a first answer after which no other request can succeed; 0 if no server answered."""
+_WHITE_SPACE = b"\xef\xbb\xbf \t\r\n"
+"""White space, and the byte order mark that some web servers begin a page with."""
 _BUSY = frozenset((429, 529))
 """HTTP statuses of a server that has no time for the request."""
 
@@ -166,13 +168,14 @@ async def _ask_at_once(
 def _endpoint_fault(exchange: ProbeExchange) -> str:
     """Return why no request to this endpoint can succeed; "" if one may."""
     # A web server, a proxy or a login page answers at the address, often with the status of a success.
-    if exchange.body.lstrip()[:1] == b"<" and exchange.api.kind not in exchange.media_type:
+    if exchange.body.lstrip(_WHITE_SPACE)[:1] == b"<" and exchange.api.kind not in exchange.media_type:
         return (
             f"{exchange.url} answered with a page of HTML or XML (HTTP {exchange.status}), not with JSON: the address "
             "is probably not that of an API; it often ends in /v1"
         )
     # A server that sends headers and then nothing would do so each time, and each request would wait for its timeout.
-    is_silent = exchange.status == 200 and not exchange.body
-    if exchange.error and (is_silent or exchange.status in _NOT_AN_ENDPOINT):
+    is_silent = 200 <= exchange.status < 300 and not exchange.body.strip()
+    is_redirect = 300 <= exchange.status < 400
+    if exchange.error and (is_silent or is_redirect or exchange.status in _NOT_AN_ENDPOINT):
         return f"the first request failed: {exchange.error}"
     return ""

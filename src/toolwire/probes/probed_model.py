@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 MAX_TOKENS = 1_000
 """Maximum length of an answer whose request names none, in tokens: reasoning counts too."""
+MAX_SECONDS = 600.0
+"""Maximum duration of an answer: a router may send white space for ever, which no limit of silence ends."""
 
 Connect = Callable[[Transport, bool], "Client"]
 """Returns a client of the model that sends its requests with a transport; with a wrong key if that is asked for.
@@ -104,13 +107,16 @@ class ProbedModel:
             chat = replace(chat, max_tokens=self._max_tokens)
         response, events, error = ParsedResponse(), list[Event](), ""
         try:
-            if chat.stream:
-                events = [event async for event in client.stream(chat, notes=notes, id_seed=SEED)]
-                response = collect(events)
-            else:
-                response = await client.ask(chat, notes=notes, id_seed=SEED)
+            async with asyncio.timeout(MAX_SECONDS):
+                if chat.stream:
+                    events = [event async for event in client.stream(chat, notes=notes, id_seed=SEED)]
+                    response = collect(events)
+                else:
+                    response = await client.ask(chat, notes=notes, id_seed=SEED)
         except ProviderError as failure:
             error = str(failure)
+        except TimeoutError:
+            error = f"there was no complete answer within {MAX_SECONDS:g} seconds"
         return ProbeExchange(
             request,
             self.api,
