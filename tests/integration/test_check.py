@@ -265,6 +265,12 @@ def _with_fraction(answer: ParsedResponse, _: ChatRequest) -> ParsedResponse:
     return replace(answer, tool_calls=tuple(calls), content=answer.content.replace(": 3}", ": 3.0}"))
 
 
+def _careless_in_stream(answer: ParsedResponse, request: ChatRequest) -> ParsedResponse:
+    """Return the answer of a model that writes another number in a stream, and in text."""
+    calls = [replace(call, arguments={**call.arguments, "days": 4}) for call in answer.tool_calls if request.stream]
+    return replace(answer, tool_calls=tuple(calls) or answer.tool_calls, content=answer.content.replace("3", "4"))
+
+
 def _last_code(answer: ParsedResponse, request: ChatRequest) -> ParsedResponse:
     codes = re.findall(r"code is (\d+)", str(request.messages))
     return replace(answer, content=codes[-1]) if codes else answer
@@ -275,6 +281,7 @@ def _last_code(answer: ParsedResponse, request: ChatRequest) -> ParsedResponse:
     [
         ("text-values", _without_quotes),
         ("whole-number", _with_fraction),
+        ("streamed-equals-whole", _careless_in_stream),
         ("result-ids", _last_code),
         ("no-choice-text", lambda answer, _: replace(answer, content='<tool_call>{"name": "get_time"}</tool_call>')),
         ("streamed-order", lambda answer, _: replace(answer, tool_calls=answer.tool_calls[::-1])),

@@ -112,7 +112,9 @@ def _suspicion(exchange: ProbeExchange, name: str, arguments: ask.Arguments) -> 
     ):
         became = "is lost" if actual is MISSING else f"arrives as {json_text(actual):.80}"
         return f"the argument {name} with the value {json_text(expected)} {became}{exchange.place}"
-    raise RuleNotShown(f"the model did not copy the value {expected!r} of {name}{exchange.place}: {actual!r:.80}")
+    raise RuleNotShown(
+        f"the model did not copy the value {json_text(expected)} of {name}{exchange.place}: {actual!r:.80}"
+    )
 
 
 def _letters(text: str) -> str:

@@ -9,6 +9,7 @@ from toolwire.events import ArgumentsDelta
 from toolwire.messages import FinishReason, ToolCall
 from toolwire.probes import probe_requests as ask
 from toolwire.probes.answer_members import value_at
+from toolwire.probes.controls import check_model_copies, control_if_changed
 from toolwire.probes.judging import (
     GUIDE,
     check_expressed,
@@ -65,6 +66,7 @@ def _needs_no_repair(exchanges: Sequence[ProbeExchange]) -> None:
         if "double_encoded" in call.repairs:
             raise ProbeFailed(f"the arguments are JSON inside a JSON string{exchange.place}: {shown_call(call)}")
         if call.repairs:
+            check_model_copies(exchanges)
             repairs = ", ".join(call.repairs)
             raise FaultSuspected(f"the arguments are not JSON{exchange.place}: they need the repairs {repairs}")
 
@@ -214,12 +216,13 @@ def _arguments_text(arguments: ask.Arguments) -> str:
 
 
 def _streams_the_same(exchanges: Sequence[ProbeExchange]) -> None:
-    at_once, in_stream = exchanges
-    for exchange in exchanges:
+    at_once, in_stream = exchanges[:2]
+    for exchange in (at_once, in_stream):
         exchange_with_calls([exchange])
         check_readable(exchange)
-    calls = [[(call.name, _key(call)) for call in exchange.response.tool_calls] for exchange in exchanges]
+    calls = [[(call.name, _key(call)) for call in exchange.response.tool_calls] for exchange in exchanges[:2]]
     if calls[0] != calls[1]:
+        check_model_copies(exchanges)
         raise FaultSuspected(
             f"the same request gives {shown(at_once.response)} as a whole and {shown(in_stream.response)} in a stream"
         )
@@ -274,7 +277,7 @@ CALL_PROBES: Final = (
         "calls",
         "The arguments of a call are a JSON object.",
         _HANDLING,
-        ask.ONE_CALL,
+        (*ask.ONE_CALL, control_if_changed),
         _needs_no_repair,
     ),
     Probe(
@@ -282,7 +285,7 @@ CALL_PROBES: Final = (
         "calls",
         "The arguments of a call in a stream join to a JSON object.",
         _STREAMING,
-        ask.ONE_CALL_STREAM,
+        (*ask.ONE_CALL_STREAM, control_if_changed),
         _needs_no_repair,
     ),
     Probe(
@@ -380,7 +383,7 @@ CALL_PROBES: Final = (
         "streams",
         "The same request gives the same call as a whole and in a stream.",
         _STREAMING,
-        (ask.CALL, ask.CALL_STREAM),
+        (ask.CALL, ask.CALL_STREAM, control_if_changed),
         _streams_the_same,
     ),
     Probe(
@@ -388,7 +391,7 @@ CALL_PROBES: Final = (
         "streams",
         "A call that is required is the same as a whole and in a stream.",
         _STREAMING,
-        (ask.FORCED, ask.FORCED_STREAM),
+        (ask.FORCED, ask.FORCED_STREAM, control_if_changed),
         _streams_the_same,
     ),
     Probe(
