@@ -215,7 +215,7 @@ def _choices(options: EvalOptions) -> list[ModelChoice]:
             dict.fromkeys(options.model), dict.fromkeys(formats), dict.fromkeys(constraints)
         )
     ]
-    styles = dict.fromkeys("" if name == DEFAULT_STYLE else name for name in options.prompt or ("",))
+    styles = dict.fromkeys(options.prompt or (DEFAULT_STYLE,))
     # Where calls have fields of an API, the prompt is that of the server.
     with_prompt = [choice for choice in choices if choice.format or choice.is_local]
     if options.prompt and not with_prompt:

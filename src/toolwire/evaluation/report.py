@@ -20,6 +20,7 @@ from toolwire.evaluation.readings import DEFAULT_READING, READINGS, Reading
 from toolwire.evaluation.suite import BrokenRow, SuiteQuestion
 from toolwire.evaluation.verdicts import NATIVE, Verdict, verdicts
 from toolwire.models.backends import text_of
+from toolwire.wire.prompt_styles import DEFAULT_STYLE
 
 SHOWN_READINGS: Final = (DEFAULT_READING, NATIVE)
 """The readings whose wrong answers and groups are shown: those of agents and of the gateway."""
@@ -43,7 +44,7 @@ class Column:
         format: the wire format that it was asked to write; "native" for the fields of an API.
         constrain: whether it wrote under a grammar: "", "auto" or "required".
         reading: the way in which its answers were read.
-        prompt: the style of its prompt; "" for the default.
+        prompt: the style of its prompt; "" where an API or a server writes it.
     """
 
     model: str
@@ -58,7 +59,7 @@ class Column:
             "model": self.model,
             "format": self.format,
             "constrain": f"constrain {self.constrain}" if self.constrain else "",
-            "prompt": f"prompt {self.prompt}" if self.prompt else "",
+            "prompt": "" if self.prompt in ("", DEFAULT_STYLE) else f"prompt {self.prompt}",
             "reading": "" if self.reading == NATIVE else self.reading,
         }
         return _SEPARATOR.join(text for part, text in words.items() if part in parts and text)

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, ValidationError, model_validator
 from toolwire.config.toml_source import fault_words
 from toolwire.errors import ConfigurationError
 from toolwire.telemetry.coach import Standing, Tally, wilson
+from toolwire.wire.prompt_styles import DEFAULT_STYLE
 
 FILE: Final = "report.json"
 """The name of the report in the directory of an evaluation."""
@@ -132,7 +133,12 @@ class StoredReport(BaseModel):
 
     def _columns(self, readings: tuple[str, ...]) -> Iterator[_Figures]:
         """Yield the figures of these readings; those of other prompts than that of agents say nothing about agents."""
-        return (figures for figures in self.columns if figures.column.reading in readings and not figures.column.prompt)
+        styles = ("", DEFAULT_STYLE)
+        return (
+            figures
+            for figures in self.columns
+            if figures.column.reading in readings and figures.column.prompt in styles
+        )
 
 
 def read_report(path: str | os.PathLike[str]) -> StoredReport:

@@ -83,9 +83,9 @@ def test_another_model_or_setting_is_asked_anew(tmp_path: Path, choice: ModelCho
 def test_a_model_that_does_not_finish_is_a_timeout_and_is_asked_again(tmp_path: Path) -> None:
     model = CountedModel(lambda question: None)
     store = AnswerStore(tmp_path / "answers.db")
-    (answer,) = asked(model, request(), store=store, settings=AskSettings(timeout=0.05))
+    (answer,) = asked(model, request(), store=store, settings=AskSettings(timeout=0.5))
     assert (answer.outcome, answer.text) == ("timeout", "Let me")
-    assert answer.detail == "no complete answer within 0.05 seconds"
+    assert answer.detail == "no complete answer within 0.5 seconds"
     model.answer = lambda question: PARIS
     (answer,) = asked(model, request(), store=store)
     store.close()
