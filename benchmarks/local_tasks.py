@@ -312,6 +312,7 @@ async def tried(task: Task, backend: TextBackend, parts: Collection[str] = ()) -
         "task": task.name,
         "kind": task.kind,
         "done": not wrong,
+        "calls_made": all(condition(calls) for condition in task.calls),
         "wrong": wrong,
         "calls": made,
         "answer": end.answer[:600],
@@ -384,7 +385,7 @@ def table(data: Mapping[str, Any]) -> list[tuple[str, ...]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--model", choices=MODELS, action="append")
-    parser.add_argument("--format", action="append")
+    parser.add_argument("--format", choices=FORMATS, action="append")
     parser.add_argument("--task", choices=[task.name for task in TASKS], action="append")
     parser.add_argument("--way", choices=WAYS, default="calls")
     parser.add_argument("--without", choices=PARTS, action="append", default=[])
