@@ -3,9 +3,9 @@
     toolwire eval bfcl --model 0.5b -f hermes --prompt brief --prompt rules --limit 40 --seed 1
     python -m benchmarks.effect training-questions=evaluation other-questions=second,third
 
-Each argument is a title and the directories of evaluations with the same questions. The figures go into
-benchmarks/effect.json, from which `scripts/update_docs.py` writes the tables of docs/explanation/effect.md. Raw answers
-stay in the directories: `toolwire eval --rescore` judges them again.
+Each argument is a title and the directories of evaluations with the same questions. Their figures replace those of the
+title in benchmarks/effect.json, from which `scripts/update_docs.py` writes the tables of docs/explanation/effect.md.
+Raw answers stay in the directories: `toolwire eval --rescore` judges them again.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from toolwire.wire.prompt_styles import DEFAULT_STYLE
+from toolwire.evaluation.report import Column
 
 FILE = Path(__file__).with_name("effect.json")
 READINGS = ("whole_message", "native")
 """The readings of agents and of the gateway."""
 _SHARES = ("right", "well_formed", "irrelevance")
+_ASKED = ("model", "format", "constrain", "prompt")
 
 
 def summary(title: str, folders: list[Path]) -> dict[str, Any]:
@@ -38,16 +39,24 @@ def summary(title: str, folders: list[Path]) -> dict[str, Any]:
         raise ValueError(f"the evaluations of {title} have different questions")
     if any(_settings(other) != _settings(report) for other in reports):
         raise ValueError(f"the evaluations of {title} have different settings, so their columns cannot be compared")
+    columns = [Column(**column["column"]) for each in reports for column in each["columns"]]
+    shown = {
+        column.name: {name: getattr(column, name) for name in _ASKED}
+        for column in columns
+        if column.reading in READINGS
+    }
     return {
         "title": title,
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "suite": report["suite"],
         "questions": report["questions"],
         "settings": _settings(report),
         "versions": report["machine"],
         "columns": [
             {
-                **{name: column["column"][name] for name in ("model", "format", "constrain", "reading")},
-                "prompt": column["column"]["prompt"] or DEFAULT_STYLE,
+                **shown[Column(**column["column"]).name],
+                "reading": column["column"]["reading"],
                 **{name: [column[name]["count"], column[name]["total"]] for name in _SHARES},
                 "groups": {name: [share["count"], share["total"]] for name, share in column["groups"].items()},
                 "output_tokens": round(column["output_tokens"], 1),
@@ -58,10 +67,14 @@ def summary(title: str, folders: list[Path]) -> dict[str, Any]:
             if column["column"]["reading"] in READINGS
         ],
         "comparisons": [
-            {name: test[name] for name in ("first", "second", "questions", "only_first", "only_second", "p")}
+            {
+                "first": shown[test["first"]],
+                "second": shown[test["second"]],
+                **{name: test[name] for name in ("questions", "only_first", "only_second", "p")},
+            }
             for each in reports
             for test in each["comparisons"]
-            if all(test[side].endswith(READINGS) for side in ("first", "second"))
+            if test["first"] in shown and test["second"] in shown
         ],
     }
 
@@ -71,17 +84,19 @@ def _settings(report: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in report["settings"].items() if name not in ("rescored", "limit")}
 
 
+def _stored() -> list[dict[str, Any]]:
+    return json.loads(FILE.read_text("utf-8"))["evaluations"] if FILE.exists() else []
+
+
 def main(arguments: list[str]) -> int:
     """Write the file; return the exit status."""
     named = [argument.partition("=") for argument in arguments]
     if not named or not all(separator and folders for _, separator, folders in named):
         print(__doc__, file=sys.stderr)
         return 2
-    data = {
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
-        "evaluations": [summary(title, [Path(each) for each in folders.split(",")]) for title, _, folders in named],
-    }
+    new = {title: summary(title, [Path(each) for each in folders.split(",")]) for title, _, folders in named}
+    kept = [evaluation for evaluation in _stored() if evaluation["title"] not in new]
+    data = {"evaluations": [*kept, *new.values()]}
     FILE.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", "utf-8")
     print(f"{FILE}: {len(data['evaluations'])} evaluations")
     return 0

@@ -548,7 +548,7 @@ def _two_calls() -> str:
     rows = (
         (
             *cells,
-            f"{sum(not any('calls' in missing for missing in run['wrong']) for run in runs)} of {len(runs)}",
+            f"{sum(run['calls_made'] for run in runs)} of {len(runs)}",
             _done(runs),
             f"{sum(run['rounds'] for run in runs) / len(runs):.1f}",
         )
@@ -607,37 +607,59 @@ def _asked() -> str:
     )
 
 
-def _effect() -> str:
+_ONE_CALL, _SEVERAL_CALLS = ("simple_python", "multiple"), ("parallel", "parallel_multiple")
+_ENOUGH_QUESTIONS = 100
+"""Questions from which on two ways to ask are compared: fewer show only large differences."""
+
+
+def _effect(title: str) -> str:
+    """Return the tables of one evaluation: a row for each way to ask, read as agents read, and comparisons of two."""
     data = json.loads((ROOT / "benchmarks" / "effect.json").read_text("utf-8"))
-    parts = [_evaluation(evaluation) for evaluation in data["evaluations"]]
-    return "\n".join(parts) + f"\nMeasured on {data['date']}: {data['machine']}.\n"
-
-
-def _evaluation(evaluation: dict[str, Any]) -> str:
-    """Return the table of one evaluation: a row for each way to ask, read as agents read."""
+    (evaluation,) = (each for each in data["evaluations"] if each["title"] == title)
     rows = (
         (
-            column["model"],
-            f"`{column['format']}`",
-            f"`{column['constrain'] or 'none'}`",
-            f"`{column['prompt']}`",
-            *(_of(column[name]) for name in ("right", "well_formed", "irrelevance")),
+            *_asked_way(column),
+            *(_of(_right(column, names)) for names in (_ONE_CALL, _SEVERAL_CALLS)),
+            *(_of(column[name]) for name in ("irrelevance", "well_formed")),
             f"{column['output_tokens']:.0f}",
             f"{column['seconds']:.1f}",
         )
         for column in evaluation["columns"]
     )
-    head = ("model", "format", "grammar", "prompt", "right", "well-formed", "irrelevance", "tokens", "seconds")
-    seed = evaluation["settings"].get("seed")
-    title, count = evaluation["title"].replace("-", " ").capitalize(), len(evaluation["questions"])
-    sentence = f"**{title}**: {count} questions of `{evaluation['suite']}`, drawn with seed {seed}."
-    paired = (
-        (test["first"], test["second"], str(test["only_first"]), str(test["only_second"]), f"{test['p']:.2g}")
-        for test in evaluation["comparisons"]
-        if test["first"].endswith("prompt brief · whole_message") and "prompt" not in test["second"]
+    ways = ("model", "format", "grammar", "prompt")
+    head = (*ways, "one call", "several calls", "no call", "well-formed", "tokens", "seconds")
+    count, seed = len(evaluation["questions"]), evaluation["settings"].get("seed")
+    table = (
+        f"{count} questions of `{evaluation['suite']}`, drawn with seed {seed}, asked on {evaluation['date']} "
+        f"({evaluation['machine']}).\n\n{_table(head, rows)}"
     )
-    pairs = _table(("first", "second", "only the first is right", "only the second", "p"), paired)
-    return f"{sentence}\n\n{_table(head, rows)}" + (f"\n{pairs}" if pairs.count("\n") > 2 else "")
+    compared = [
+        test
+        for test in evaluation["comparisons"]
+        if test["questions"] >= _ENOUGH_QUESTIONS
+        and sum(test["first"][name] != test["second"][name] for name in test["first"]) == 1
+    ]
+    if not compared:
+        return table
+    pairs = (
+        (
+            ", ".join(_asked_way(test["first"])),
+            ", ".join(_asked_way(test["second"])),
+            *(str(test[name]) for name in ("only_first", "only_second")),
+            f"{test['p']:.2g}",
+        )
+        for test in compared
+    )
+    return f"{table}\n{_table(('first', 'second', 'only the first is right', 'only the second', 'p'), pairs)}"
+
+
+def _asked_way(column: dict[str, Any]) -> tuple[str, ...]:
+    return (column["model"], *(f"`{column[name] or 'none'}`" for name in ("format", "constrain", "prompt")))
+
+
+def _right(column: dict[str, Any], groups: Iterable[str]) -> list[int]:
+    """Return how many answers are right in these groups of questions, and how many answers there are."""
+    return [sum(counts) for counts in zip(*(column["groups"][name] for name in groups), strict=True)]
 
 
 def _of(share: list[int]) -> str:
@@ -740,11 +762,15 @@ def _shown_by(answer: str, tests: list[str]) -> str:
     return "<br>".join([*([answer] if answer else []), *(f"`{name}`" for name in tests)])
 
 
-_WITH_ARGUMENT: dict[str, Callable[[str], str]] = {"api": _api, "file": _file, "modules": _modules}
+_WITH_ARGUMENT: dict[str, Callable[[str], str]] = {
+    "api": _api,
+    "effect": _effect,
+    "file": _file,
+    "modules": _modules,
+}
 _TABLES: dict[str, Callable[[], str]] = {
     "apis": _apis,
     "asked": _asked,
-    "effect": _effect,
     "commands": _commands,
     "configuration": _configuration,
     "contradictions": _contradictions,
