@@ -324,7 +324,7 @@ def _rescored(path: Path, readings: Sequence[Reading]) -> Report:
     if not path.exists():
         raise CliError(f"{path}: there is no such file or directory")
     folder = path / _LOGS if (path / _LOGS).is_dir() else path
-    logs = sorted(folder.glob("*.json")) if folder.is_dir() else [folder]
+    logs = sorted(folder.glob("*.json"), key=_began) if folder.is_dir() else [folder]
     if not logs:
         raise CliError(
             f"{folder} has no log of an evaluation; name the directory that an evaluation got as --out, or a log in "
@@ -343,6 +343,11 @@ def _rescored(path: Path, readings: Sequence[Reading]) -> Report:
         raise CliError(
             f"there is no wire format {error.name!r:.60}; if a file describes it, add --format FILE"
         ) from error
+
+
+def _began(log: Path) -> tuple[str, int]:
+    """Return when a log was begun, as its name says it in seconds, and when it was written."""
+    return log.name.partition("_")[0], log.stat().st_mtime_ns
 
 
 def _latest(asked: Sequence[AskedQuestion]) -> list[AskedQuestion]:
