@@ -39,12 +39,8 @@ def summary(title: str, folders: list[Path]) -> dict[str, Any]:
         raise ValueError(f"the evaluations of {title} have different questions")
     if any(_settings(other) != _settings(report) for other in reports):
         raise ValueError(f"the evaluations of {title} have different settings, so their columns cannot be compared")
-    columns = [Column(**column["column"]) for each in reports for column in each["columns"]]
-    shown = {
-        column.name: {name: getattr(column, name) for name in _ASKED}
-        for column in columns
-        if column.reading in READINGS
-    }
+    figures = [column for each in reports for column in each["columns"] if column["column"]["reading"] in READINGS]
+    ways = {Column(**column["column"]).name: {name: column["column"][name] for name in _ASKED} for column in figures}
     return {
         "title": title,
         "date": datetime.now(UTC).date().isoformat(),
@@ -55,26 +51,23 @@ def summary(title: str, folders: list[Path]) -> dict[str, Any]:
         "versions": report["machine"],
         "columns": [
             {
-                **shown[Column(**column["column"]).name],
-                "reading": column["column"]["reading"],
+                **{name: column["column"][name] for name in (*_ASKED, "reading")},
                 **{name: [column[name]["count"], column[name]["total"]] for name in _SHARES},
                 "groups": {name: [share["count"], share["total"]] for name, share in column["groups"].items()},
                 "output_tokens": round(column["output_tokens"], 1),
                 "seconds": round(column["seconds"], 2) if column["seconds"] is not None else None,
             }
-            for each in reports
-            for column in each["columns"]
-            if column["column"]["reading"] in READINGS
+            for column in figures
         ],
         "comparisons": [
             {
-                "first": shown[test["first"]],
-                "second": shown[test["second"]],
+                "first": ways[test["first"]],
+                "second": ways[test["second"]],
                 **{name: test[name] for name in ("questions", "only_first", "only_second", "p")},
             }
             for each in reports
             for test in each["comparisons"]
-            if test["first"] in shown and test["second"] in shown
+            if test["first"] in ways and test["second"] in ways
         ],
     }
 

@@ -11,18 +11,19 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import toolwire
 from toolwire.cli.console import event_dict, plain
 from toolwire.errors import ToolwireError
 from toolwire.events import ProblemFound
 from toolwire.messages import ParsedResponse, ToolCall, ToolResult
+from toolwire.runtime.bounded_lines import bounded_lines
 from toolwire.runtime.worker_threads import in_thread
 from toolwire.text.json_text import standard_json
 
@@ -260,19 +261,10 @@ def _events(events: Any) -> dict[str, Any]:
 def serve_lines() -> None:
     """Answer the requests on standard input until it ends."""
     session = SidecarSession()
-    for line in _bounded_lines(sys.stdin.buffer):
+    for line, _ in bounded_lines(sys.stdin.buffer, MAX_LINE):
         if line is None or line.strip():
             sys.stdout.write((_too_long() if line is None else session.answer(line)) + "\n")
             sys.stdout.flush()
-
-
-def _bounded_lines(file: BinaryIO) -> Iterator[bytes | None]:
-    """Yield the lines of a file; None in place of one that is longer than the limit."""
-    while line := file.readline(MAX_LINE + 1):
-        is_too_long = len(line) > MAX_LINE and not line.endswith(b"\n")
-        while len(line) > MAX_LINE and not line.endswith(b"\n"):
-            line = file.readline(MAX_LINE + 1)
-        yield None if is_too_long else line
 
 
 def _too_long() -> str:

@@ -44,7 +44,7 @@ class Column:
         format: the wire format that it was asked to write; "native" for the fields of an API.
         constrain: whether it wrote under a grammar: "", "auto" or "required".
         reading: the way in which its answers were read.
-        prompt: the style of its prompt; "" where an API or a server writes it.
+        prompt: the style of its prompt; "" for the default, and where a server writes it.
     """
 
     model: str

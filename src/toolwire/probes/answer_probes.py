@@ -13,6 +13,7 @@ from toolwire.probes.judging import (
     check_expressed,
     check_finish,
     check_readable,
+    check_taken,
     check_whole_characters,
     control_token,
     reported_usage,
@@ -147,10 +148,8 @@ def _is_not_longer(exchanges: Sequence[ProbeExchange]) -> None:
 
 def _is_not_longer_by_other_name(exchanges: Sequence[ProbeExchange]) -> None:
     (exchange,) = exchanges
-    if 400 <= exchange.status < 500:
-        raise RuleNotShown(f"the server refuses the other name of the maximum length: {exchange.error}")
-    if exchange.error:
-        raise ProbeFailed(f"the other name of the maximum length is an error of the server: {exchange.error}")
+    other_name = "the other name of the maximum length"
+    check_taken(exchange, other_name, refused=f"the server refuses {other_name}")
     name = "max_tokens" if b'"max_tokens"' in exchange.sent else "max_completion_tokens"
     try:
         _is_not_longer(exchanges)

@@ -206,6 +206,24 @@ def check_whole_characters(exchange: ProbeExchange) -> None:
             raise ProbeFailed(f"a piece of the stream contains {half[0]!r}, which is half of a character")
 
 
+def check_taken(exchange: ProbeExchange, what: str, *, refused: str) -> None:
+    """Check that a server takes a request that it may refuse with a reason.
+
+    Args:
+        exchange: the exchange of a request that may fail.
+        what: what is in the request.
+        refused: the words for a refusal.
+
+    Raises:
+        RuleNotShown: the server refuses it.
+        ProbeFailed: it is an error of the server.
+    """
+    if 400 <= exchange.status < 500:
+        raise RuleNotShown(f"{refused}: {exchange.error}")
+    if exchange.error:
+        raise ProbeFailed(f"{what} is an error of the server: {exchange.error}")
+
+
 def check_expressed(exchanges: Iterable[ProbeExchange], *fields: str) -> None:
     """Check that the API has words for the parts of the requests that a rule is about.
 

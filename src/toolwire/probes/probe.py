@@ -135,14 +135,9 @@ async def _ask(model: ProbedModel, probe: Probe, attempt: int, exchanges: list[P
         ProbeFailed, RuleNotShown: a request failed that must not, or cannot be sent.
         EndpointUnreachable: it is the first one, and no other can succeed.
     """
-    if probe.at_once:
-        requests = [step if isinstance(step, ProbeRequest) else step(()) for step in probe.requests]
+    for steps in (probe.requests,) if probe.at_once else zip(probe.requests, strict=True):
+        requests = (step if isinstance(step, ProbeRequest) else step(exchanges) for step in steps)
         await _ask_at_once(model, [request for request in requests if request is not None], attempt, exchanges)
-        return
-    for step in probe.requests:
-        request = step if isinstance(step, ProbeRequest) else step(exchanges)
-        if request is not None:
-            await _ask_at_once(model, [request], attempt, exchanges)
 
 
 async def _ask_at_once(
@@ -153,7 +148,7 @@ async def _ask_at_once(
         if reason := model.unsendable(request):
             raise RuleNotShown(reason)
     # A wrong request, or one to another path, may be refused although the endpoint is right.
-    is_first = not model.has_answered and requests[0].is_sound
+    is_first = not model.has_answered and all(request.is_sound for request in requests)
     answers = await asyncio.gather(*(model.answer(request, attempt) for request in requests))
     exchanges.extend(answers)
     for exchange in answers:

@@ -11,7 +11,7 @@ from typing import Final
 
 from toolwire.messages import Message, ToolCall, ToolResult
 from toolwire.probes import probe_requests as ask
-from toolwire.probes.judging import GUIDE, REFERENCE, check_expressed, reported_usage
+from toolwire.probes.judging import GUIDE, REFERENCE, check_expressed, check_taken, reported_usage
 from toolwire.probes.probe import Probe, ProbeFailed, RuleNotShown
 from toolwire.probes.probe_exchange import ProbeExchange, ProbeRequest
 from toolwire.tools import ToolDefinition
@@ -83,10 +83,8 @@ def _reaches_the_model(part: str, least: int = ask.ADDED) -> Callable[[Sequence[
 
 def _long_result_reaches_the_model(exchanges: Sequence[ProbeExchange]) -> None:
     longest = exchanges[-1]
-    if 400 <= longest.status < 500:
-        raise RuleNotShown(f"the server takes no result of 10,000 characters: {longest.error}")
-    if longest.error:
-        raise ProbeFailed(f"a result of 10,000 characters is an error of the server: {longest.error}")
+    long_result = "result of 10,000 characters"
+    check_taken(longest, f"a {long_result}", refused=f"the server takes no {long_result}")
     usages = [usage for exchange in exchanges if (usage := reported_usage(exchange))]
     if len(usages) < len(exchanges):
         raise RuleNotShown("no tokens are reported")
@@ -96,17 +94,11 @@ def _long_result_reaches_the_model(exchanges: Sequence[ProbeExchange]) -> None:
     # The result repeats one sentence, so that each repetition has the same tokens.
     expected = base + (some - base) * ask.LONG_RESULT_PHRASES // ask.PHRASES
     if actual < expected * _ALMOST:
-        raise ProbeFailed(
-            f"a result of 10,000 characters is cut: the request has {actual} input tokens, not about {expected}"
-        )
+        raise ProbeFailed(f"a {long_result} is cut: the request has {actual} input tokens, not about {expected}")
 
 
 def _parts_reach_the_model(exchanges: Sequence[ProbeExchange]) -> None:
-    longer = exchanges[1]
-    if 400 <= longer.status < 500:
-        raise RuleNotShown(f"the server takes no lists of texts: {longer.error}")
-    if longer.error:
-        raise ProbeFailed(f"a message of two texts is an error of the server: {longer.error}")
+    check_taken(exchanges[1], "a message of two texts", refused="the server takes no lists of texts")
     _reaches_the_model("one of two texts in a message")(exchanges)
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from toolwire.messages import FinishReason, ImagePart, ToolCall, ToolResult
 from toolwire.probes import probe_requests as ask
-from toolwire.probes.judging import GUIDE, check_readable, shown
+from toolwire.probes.judging import GUIDE, check_readable, check_taken, shown
 from toolwire.probes.probe import FaultSuspected, Probe, ProbeFailed, RuleNotShown, Step
 from toolwire.probes.probe_exchange import ProbeExchange, ProbeRequest, first_with_calls
 
@@ -95,10 +95,7 @@ def _reads(what: str) -> Callable[[Sequence[ProbeExchange]], None]:
 
 def _belongs_to_its_call(exchanges: Sequence[ProbeExchange]) -> None:
     first, second, turned = exchanges
-    if 400 <= turned.status < 500:
-        raise RuleNotShown(f"the server takes results only in the order of the calls: {turned.error}")
-    if turned.error:
-        raise ProbeFailed(f"another order of results is an error of the server: {turned.error}")
+    check_taken(turned, "another order of results", refused="the server takes results only in the order of the calls")
     # A model that always names the last code, or is confused by two of them, shows nothing.
     for exchange, code in ((first, ask.OTHER_CODE), (second, ask.CODE)):
         if _codes(exchange) != {code}:

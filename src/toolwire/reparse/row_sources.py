@@ -15,6 +15,7 @@ from typing import Any, Final
 from toolwire._surface import needs_extra
 from toolwire.errors import ConfigurationError, StateError
 from toolwire.reparse.engine_logs import logged_answer
+from toolwire.runtime.bounded_lines import bounded_lines
 from toolwire.runtime.sqlite import open_database
 from toolwire.telemetry.records import NATIVE
 from toolwire.telemetry.request_rows import TOOLS, message_numbers
@@ -162,17 +163,11 @@ def _engine_lines(path: Path, position: int) -> Iterator[Row]:
 def _json_lines(path: Path, position: int) -> Iterator[Row]:
     with path.open("rb") as file:
         file.seek(position)
-        while line := file.readline(MAX_ROW + 1):
-            position += len(line)
-            if len(line) > MAX_ROW and not line.endswith(b"\n"):
-                while rest := file.readline(MAX_ROW):
-                    position += len(rest)
-                    if rest.endswith(b"\n"):
-                        break
-                line = _TOO_LONG
-            elif line.strip() and not line.endswith(b"\n") and not _is_json(line):
+        for line, size in bounded_lines(file, MAX_ROW):
+            if line and line.strip() and not line.endswith(b"\n") and not _is_json(line):
                 return  # a program still writes this line, and the next run reads it
-            yield position, line
+            position += size
+            yield position, _TOO_LONG if line is None else line
 
 
 def _is_json(line: bytes) -> bool:
