@@ -39,7 +39,7 @@ toolwire check fast --only calls --only streamed-usage --json
 
 toolwire check vendor --compare maker --config toolwire.toml --report vendor.json
 
-The requests go to the real endpoint and use about 30,000 tokens, with --smoke about 1,200. The key is read from the
+The requests go to the real endpoint and use about 25,000 tokens, with --smoke about 1,200. The key is read from the
 environment, and is never shown. A probe that cannot separate the server from the model says "not shown" and why. Each
 result is printed when its probe ends.
 

@@ -14,15 +14,17 @@ from toolwire.probes.probe_requests import NOTE, call_request, chat
 
 _PAIRS: Final = (("apple", "river"), ("table", "cloud"), ("music", "stone"), ("paper", "horse"))
 """The words of each answer. A model cannot know those of another request."""
+_MAX_TOKENS: Final = 60
+"""Maximum length of an answer: a weak model repeats the words without end."""
 
 
 def _repeated(number: int, pair: tuple[str, str]) -> ProbeRequest:
     """Return the request for a stream of two words in turn, as text or in the arguments of a call."""
-    id, text = f"at-once-{number}", " ".join(pair * 8)
+    id, text = f"at-once-{number}", " ".join(pair * 5)
     if number % 2 == 0:
-        return ProbeRequest(id, chat(f"Repeat exactly: {text}", stream=True, max_tokens=200))
+        return ProbeRequest(id, chat(f"Repeat exactly: {text}", stream=True, max_tokens=_MAX_TOKENS))
     arguments = {"title": pair[0], "text": text}
-    return call_request(id, NOTE, arguments, tool_choice=NOTE.name, stream=True, max_tokens=200)
+    return call_request(id, NOTE, arguments, tool_choice=NOTE.name, stream=True, max_tokens=_MAX_TOKENS)
 
 
 def _words_of(exchange: ProbeExchange) -> set[str]:

@@ -41,8 +41,9 @@ NOTE: Final = closed_tool(
 )
 REFRESH: Final = closed_tool("refresh", "Read the mailbox again. It has no parameters.", {})
 TOOLS: Final = (WEATHER, TIME)
+_NO_PARAMETERS: Final = {"type": "object", "properties": {}}
 _ACTIONS: Final = tuple(
-    closed_tool(f"action_{number}", f"Do action {number}.", {"value": {"type": "string"}}) for number in range(1, 21)
+    ToolDefinition(f"action_{number}", f"Do action {number}.", _NO_PARAMETERS) for number in range(1, 21)
 )
 PARIS: Final = {"city": "Paris", "days": 3}
 ROME: Final = {"city": "Rome", "days": 5}
@@ -52,6 +53,7 @@ _PHRASE: Final = "The river runs past the old mill and the green hill. "
 PHRASES: Final = 6
 """Number of phrases in the longer part of two requests whose input is compared."""
 _LONG_TEXT: Final = _PHRASE * PHRASES
+_LONG_WORDS: Final = " responsibilities international characteristics environment"
 
 
 def chat(text: str, *tools: ToolDefinition, before: Sequence[Message] = (), **fields: Any) -> ChatRequest:
@@ -150,7 +152,15 @@ EMPTY_STREAM: Final = streamed(EMPTY)
 EXACT_ARGUMENTS: Final = {"title": ACCENTS, "text": 'He said "no": C:\\temp\nThe second line {of} <b>two</b>'}
 EXACT: Final = call_request("exact", NOTE, EXACT_ARGUMENTS, tool_choice="save_note")
 EXACT_STREAM: Final = streamed(EXACT)
-LONG_ARGUMENTS: Final = {"title": "numbers", "text": " ".join(str(number) for number in range(1, 101))}
+# Sentences, because a number has a token for each digit, and a slow model is to answer soon.
+LONG_ARGUMENTS: Final = {
+    "title": "The harbour",
+    "text": (
+        "The ships leave the harbour in the morning, when the wind comes from the land. The old men sit on the wall "
+        "and repair their nets. At noon the market closes, and the streets become quiet. In the evening the ships "
+        "return with fish, and the children wait for them at the bridge."
+    ),
+}
 LONG: Final = call_request("long", NOTE, LONG_ARGUMENTS, tool_choice="save_note")
 LONG_STREAM: Final = streamed(LONG)
 CUT_CALL: Final = ProbeRequest(
@@ -279,22 +289,23 @@ def _counted(id: str, text: str = _ONE_WORD, *tools: ToolDefinition, before: Seq
 COUNTED: Final = _counted("base")
 COUNTED_SYSTEM: Final = _counted("system", before=(Message("system", _LONG_TEXT),))
 COUNTED_HISTORY: Final = _counted("history", before=(Message("user", _LONG_TEXT), Message("assistant", "Yes.")))
-COUNTED_TOOLS: Final = _counted("tools", _ONE_WORD, NOTE, *TOOLS)
+COUNTED_TOOLS: Final = _counted("tools", _ONE_WORD, *TOOLS, NOTE)
 COUNTED_TOOLS_AND_SYSTEM: Final = _counted(
-    "tools-system", _ONE_WORD, NOTE, *TOOLS, before=(Message("system", _LONG_TEXT),)
+    "tools-system", _ONE_WORD, *TOOLS, NOTE, before=(Message("system", _LONG_TEXT),)
 )
 COUNTED_DESCRIPTIONS: Final = _counted(
     "descriptions",
     _ONE_WORD,
-    replace(NOTE, description=_LONG_TEXT),
     *TOOLS,
+    replace(NOTE, description=_LONG_TEXT),
 )
 
 
 def _counted_title(id: str, schema: Mapping[str, Any] = {}, **keywords: Any) -> ProbeRequest:
     """Return the request of `COUNTED_TOOLS` with more keywords in the schema of the title, and in the whole one."""
     properties = {"title": {"type": "string", **keywords}, "text": {"type": "string"}}
-    return _counted(id, _ONE_WORD, closed_tool(NOTE.name, NOTE.description, properties, schema=schema), *TOOLS)
+    # The tool that changes is the last one: servers that cache prompts then read the others once.
+    return _counted(id, _ONE_WORD, *TOOLS, closed_tool(NOTE.name, NOTE.description, properties, schema=schema))
 
 
 def _in_two_parts(body: dict[str, Any]) -> dict[str, Any]:
@@ -318,17 +329,19 @@ COUNTED_RESULT: Final = _counted("result", _ONE_WORD, *TOOLS, before=history(_an
 COUNTED_LONG_RESULT: Final = _counted(
     "long-result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, _LONG_TEXT))
 )
-LONG_RESULT_PHRASES: Final = 200
-"""Number of phrases in the longest result: about 10,000 characters, and 2,400 tokens."""
-COUNTED_LONGEST_RESULT: Final = replace(
-    _counted(
-        "longest-result",
-        _ONE_WORD,
-        *TOOLS,
-        before=history(_answered("call_a1", PARIS, _PHRASE * LONG_RESULT_PHRASES)),
-    ),
-    may_fail=True,
-)
+
+
+def _counted_long_words(id: str, number: int) -> ProbeRequest:
+    """Return a request with a result of this number of long words, which have many characters for each token."""
+    result = _answered("call_a1", PARIS, _LONG_WORDS * number)
+    return _counted(id, _ONE_WORD, *TOOLS, before=history(result))
+
+
+SOME_LONG_WORDS: Final = 20
+LONGEST_RESULT_WORDS: Final = 200
+"""Number of times that the longest result repeats four words: about 10,000 characters, and 900 tokens."""
+COUNTED_LONG_WORDS: Final = _counted_long_words("long-words", SOME_LONG_WORDS)
+COUNTED_LONGEST_RESULT: Final = replace(_counted_long_words("longest-result", LONGEST_RESULT_WORDS), may_fail=True)
 COUNTED_ERROR: Final = _counted(
     "error-result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, error=_LONG_TEXT))
 )
@@ -367,7 +380,7 @@ _STRING: Final = {"type": "string"}
 _LEG: Final = _object(mode={"type": "string", "enum": ["train", "bus", "on foot"]}, hours={"type": "number"})
 _TRIP_ARGUMENTS: Final = {
     "route": {"start": "Paris", "end": "Rome"},
-    "legs": [{"mode": "train", "hours": 11.5}, {"mode": "on foot", "hours": 1}],
+    "legs": [{"mode": "on foot", "hours": 1.5}],
     "direct": False,
 }
 _TRIP_SCHEMA: Final = {

@@ -89,10 +89,10 @@ def _long_result_reaches_the_model(exchanges: Sequence[ProbeExchange]) -> None:
     if len(usages) < len(exchanges):
         raise RuleNotShown("no tokens are reported")
     base, some, actual = (usage.input_tokens for usage in usages)
-    if some - base < ask.ADDED:
+    if some - base < ask.SOME_LONG_WORDS:
         raise RuleNotShown("shorter results do not reach the model either")
-    # The result repeats one sentence, so that each repetition has the same tokens.
-    expected = base + (some - base) * ask.LONG_RESULT_PHRASES // ask.PHRASES
+    # The result repeats the same words, so that each repetition has the same tokens.
+    expected = base + (some - base) * ask.LONGEST_RESULT_WORDS // ask.SOME_LONG_WORDS
     if actual < expected * _ALMOST:
         raise ProbeFailed(f"a {long_result} is cut: the request has {actual} input tokens, not about {expected}")
 
@@ -172,7 +172,7 @@ PROMPT_PROBES: Final = (
         "prompt",
         "A result of 10,000 characters reaches the model, or is refused with a reason.",
         _RESULTS,
-        (ask.COUNTED_RESULT, ask.COUNTED_LONG_RESULT, ask.COUNTED_LONGEST_RESULT),
+        (ask.COUNTED_RESULT, ask.COUNTED_LONG_WORDS, ask.COUNTED_LONGEST_RESULT),
         _long_result_reaches_the_model,
     ),
     _counted("error", "the error of a call", ask.COUNTED_RESULT, ask.COUNTED_ERROR, _RESULTS),
