@@ -84,7 +84,10 @@ class CheckOptions:
         typer.Option(min=0, max=1, help="Exit with status 1 if a measure of --compare is below this share."),
     ] = None
     max_tokens: Annotated[
-        int, typer.Option(min=16, help="Maximum length of most answers, in tokens; reasoning counts too.")
+        int,
+        typer.Option(
+            min=16, help="Maximum length of most answers, in tokens, with reasoning; three tenths of it without."
+        ),
     ] = MAX_TOKENS
     timeout: Annotated[
         float, typer.Option(min=0.001, help="Seconds that the server may be silent before a request has failed.")

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from toolwire.client.exchange import HttpAnswer, HttpRequest, Transport
 from toolwire.errors import ProviderError
 from toolwire.events import Event, collect
-from toolwire.messages import ParsedResponse
+from toolwire.messages import FinishReason, ParsedResponse
 from toolwire.probes.probe_exchange import SEED, Piece, ProbeExchange, ProbeRequest, json_bytes
 from toolwire.providers.base import ProviderApi
 from toolwire.providers.request import Notes
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 MAX_TOKENS = 1_000
 """Maximum length of an answer whose request names none, in tokens: reasoning counts too."""
+_WITHOUT_REASONING = 0.3
+"""Share of this length that a model needs which does not reason. A weak model may write to the limit without end."""
+_ENOUGH = 300
+"""Tokens that are always enough for the answers without reasoning."""
 MAX_SECONDS = 600.0
 """Maximum duration of an answer: a router may send white space for ever, which no limit of silence ends."""
 
@@ -43,7 +47,8 @@ class ProbedModel:
         transport: carries the requests.
         no_wrong_key: the reason why no request with a wrong key can be sent; "" if one can.
         signed: whether requests are signed, so that none can be changed after the client wrote it.
-        max_tokens: maximum length of an answer whose request names none, in tokens.
+        max_tokens: maximum length of an answer whose request names none, in tokens; a model that shows no reasoning
+            gets three tenths of it, or 300 tokens if that is more.
 
     Attributes:
         api: the API.
@@ -67,6 +72,7 @@ class ProbedModel:
         self._no_wrong_key = no_wrong_key
         self._signed = signed
         self._max_tokens = max_tokens
+        self._reasons = False
         self._exchanges: dict[tuple[str, int], ProbeExchange] = {}
 
     @property
@@ -94,9 +100,19 @@ class ProbedModel:
         """
         key = request.id, attempt
         if key not in self._exchanges:
-            self._exchanges[key] = await self._send(request)
+            exchange = await self._send(request)
+            if not self._reasons and request.chat.max_tokens is None and _is_cut_before_the_answer(exchange):
+                self._reasons = True
+                exchange = await self._send(request)
+            self._exchanges[key] = exchange
             self.has_answered = True
         return self._exchanges[key]
+
+    @property
+    def _limit(self) -> int:
+        """The maximum length of an answer whose request names none, in tokens."""
+        share = 1 if self._reasons else _WITHOUT_REASONING
+        return min(self._max_tokens, max(_ENOUGH, int(self._max_tokens * share)))
 
     async def _send(self, request: ProbeRequest) -> ProbeExchange:
         capture = _Capture(self._transport, request)
@@ -104,7 +120,7 @@ class ProbedModel:
         client = self._connect(capture, request.wrong_key)
         chat, notes = request.chat, Notes()
         if chat.max_tokens is None:
-            chat = replace(chat, max_tokens=self._max_tokens)
+            chat = replace(chat, max_tokens=self._limit)
         response, events, error = ParsedResponse(), list[Event](), ""
         try:
             async with asyncio.timeout(MAX_SECONDS):
@@ -130,6 +146,16 @@ class ProbedModel:
             tuple(notes),
             error,
         )
+
+
+def _is_cut_before_the_answer(exchange: ProbeExchange) -> bool:
+    """Return whether an answer reached its maximum length in reasoning, which a server may hide."""
+    response = exchange.response
+    if response.finish_reason is not FinishReason.LENGTH:
+        return False
+    reports_reasoning = response.usage is not None and response.usage.reasoning_tokens > 0
+    is_empty = not (response.content.strip() or response.tool_calls or response.incomplete)
+    return is_empty or bool(response.reasoning) or reports_reasoning
 
 
 class _Capture:
