@@ -3,10 +3,13 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from tests.integration.planted_faults import FAULTS
@@ -84,3 +87,39 @@ def test_a_pipe_gets_each_row_when_its_probe_ends() -> None:
     assert first.startswith("passed\tanswers\tplain-answer\t")
     assert is_running
     assert rest.splitlines()[-1] == "2 passed, 0 failed, 0 not shown"
+
+
+def test_an_interruption_writes_the_results_so_far(tmp_path: Path) -> None:
+    is_asked_again, goes_on = threading.Event(), threading.Event()
+    asked: list[Asked] = []
+
+    def reply(answer: Answer, request: Asked) -> Answer:
+        asked.append(request)
+        if len(asked) > 1:
+            is_asked_again.set()
+            goes_on.wait(30)
+        return answer
+
+    report, junit = tmp_path / "check.json", tmp_path / "check.xml"
+    files = ("--report", str(report), "--junit", str(junit))
+    with probed("openai_chat", Fault(reply=reply)) as url:
+        command = (*CHECK, "plain-answer", "--only", "streamed-answer", url, "--model", "m", *files)
+        # In a session of its own, as at a terminal: the background of a shell may ignore the signal.
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        ) as process:
+            assert is_asked_again.wait(30)
+            process.send_signal(signal.SIGINT)
+            shown, errors = process.communicate(timeout=30)
+            goes_on.set()
+    assert process.returncode == 130
+    assert shown.splitlines()[0].startswith("passed\tanswers\tplain-answer\t")
+    assert errors == "toolwire: the check was interrupted with 1 of 2 probes left\n"
+    written = json.loads(report.read_text("utf-8"))
+    assert [(result["status"], result["reason"]) for result in written["results"]] == [
+        ("passed", ""),
+        ("not shown", "the check was interrupted"),
+    ]
+    assert len(written["exchanges"]) == 1
+    cases = ElementTree.parse(junit).getroot().iter("testcase")
+    assert [case.find("skipped") is None for case in cases] == [True, False]

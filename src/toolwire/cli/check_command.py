@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
@@ -12,8 +13,16 @@ import typer
 
 from toolwire._surface import needs_extra
 from toolwire.cli.busy_sign import BUSY
-from toolwire.cli.check_report import ResultTable, counts_of, result_row, show_summary, write_junit, write_report
-from toolwire.cli.console import CliError, emit
+from toolwire.cli.check_report import (
+    Hidden,
+    ResultTable,
+    counts_of,
+    result_row,
+    show_summary,
+    write_junit,
+    write_report,
+)
+from toolwire.cli.console import CliError, emit, say
 from toolwire.cli.open_endpoint import TIMEOUT, OpenEndpoint, listed, open_endpoint
 from toolwire.cli.option_groups import takes_options
 from toolwire.client.endpoints import ENDPOINTS, Endpoint
@@ -44,7 +53,10 @@ environment, and is never shown. A probe that cannot separate the server from th
 result is printed when its probe ends.
 
 Exit status: 0 no probe failed, 1 a probe failed or a comparison is under --fail-under, 2 wrong usage, no key is set, or
-no API is at the address."""
+no API is at the address, 130 interrupted; the reports then have the results so far."""
+
+INTERRUPTION = "the check was interrupted"
+"""Why probes that were left have no result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +254,7 @@ async def _run(opened: OpenEndpoint, probes: list[Probe], options: CheckOptions)
     Raises:
         ConfigurationError: no key is set, or no API is at the address.
         OSError: a report cannot be written.
+        CancelledError: the check was interrupted; the reports are written.
     """
     results: list[ProbeResult] = []
     try:
@@ -256,22 +269,45 @@ async def _run(opened: OpenEndpoint, probes: list[Probe], options: CheckOptions)
             signed=endpoint.signed,
             max_tokens=options.max_tokens,
         )
-        table = ResultTable(probes)
-        with BUSY.counting("probes", [probe.id for probe in probes]) as next_probe:
-            async for result in run_probes(model, probes, tries=options.tries):
-                # A reason quotes the answer, in which a faulty server may quote the key.
-                results.append(replace(result, reason=client.without_secrets(result.reason)))
-                with BUSY.pause():
-                    if options.json:
-                        emit(result_row(results[-1]))
-                    else:
-                        table.show(results[-1])
-                next_probe()
-        target = {"api": opened.api.name, "model": opened.profile.model, "url": opened.profile.url}
-        if options.report is not None:
-            write_report(options.report, target, results, client.without_secrets)
-        if options.junit is not None:
-            write_junit(options.junit, f"{opened.api.name} {opened.profile.model}", results, client.without_secrets)
+        try:
+            await _run_probes(model, probes, options, client.without_secrets, results)
+        except asyncio.CancelledError:  # Ctrl-C: the requests so far are paid for
+            remaining = probes[len(results) :]
+            not_run = [ProbeResult(probe, "not shown", INTERRUPTION) for probe in remaining]
+            _write_reports(opened, [*results, *not_run], options, client.without_secrets)
+            say(f"toolwire: {INTERRUPTION} with {len(remaining)} of {len(probes)} probes left", "yellow")
+            raise
+        _write_reports(opened, results, options, client.without_secrets)
     finally:
         await opened.transport.close()
     return results
+
+
+async def _run_probes(
+    model: ProbedModel, probes: list[Probe], options: CheckOptions, hidden: Hidden, results: list[ProbeResult]
+) -> None:
+    """Run the probes, show each result when it is known, and add it to a list, which outlives an interruption."""
+    table = ResultTable(probes)
+    with BUSY.counting("probes", [probe.id for probe in probes]) as next_probe:
+        async for result in run_probes(model, probes, tries=options.tries):
+            # A reason quotes the answer, in which a faulty server may quote the key.
+            results.append(replace(result, reason=hidden(result.reason)))
+            with BUSY.pause():
+                if options.json:
+                    emit(result_row(results[-1]))
+                else:
+                    table.show(results[-1])
+            next_probe()
+
+
+def _write_reports(opened: OpenEndpoint, results: Sequence[ProbeResult], options: CheckOptions, hidden: Hidden) -> None:
+    """Write the reports that the options name.
+
+    Raises:
+        OSError: one cannot be written.
+    """
+    target = {"api": opened.api.name, "model": opened.profile.model, "url": opened.profile.url}
+    if options.report is not None:
+        write_report(options.report, target, results, hidden)
+    if options.junit is not None:
+        write_junit(options.junit, f"{opened.api.name} {opened.profile.model}", results, hidden)
