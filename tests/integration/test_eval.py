@@ -214,6 +214,20 @@ def test_a_broken_row_is_named_and_the_rest_is_asked(
     report, error = evaluate(capsys, *LOCAL)
     assert "mine.jsonl, line 4: " in error and "the other rows are asked" in error
     assert len(report["questions"]) == 3 and report["broken"][0]["place"] == "mine.jsonl, line 4"
+    rescored, _ = evaluate(capsys, "--rescore", "evaluation")
+    assert rescored["broken"] == report["broken"]
+
+
+def test_a_row_that_was_mended_is_not_broken_in_a_later_report(
+    counted: CountedModel, capsys: pytest.CaptureFixture[str], here: Path
+) -> None:
+    questions = (here / "mine.jsonl").read_text("utf-8")
+    (here / "mine.jsonl").write_text(questions + "{broken\n", "utf-8")
+    evaluate(capsys, *LOCAL)
+    (here / "mine.jsonl").write_text(questions, "utf-8")
+    evaluate(capsys, *LOCAL)
+    rescored, _ = evaluate(capsys, "--rescore", "evaluation")
+    assert rescored["broken"] == [] and len(rescored["questions"]) == 3
 
 
 class Elements(HTMLParser):

@@ -333,12 +333,18 @@ def _rescored(path: Path, readings: Sequence[Reading]) -> Report:
     _require_extra()
     from toolwire.evaluation.inspect_tasks import read_logs
 
-    latest = _latest(read_logs(logs))
+    logged = read_logs(logs)
+    latest = _latest(logged)
     suites = list(dict.fromkeys(entry.suite for entry in latest))
+    # Of the last log of each suite: rows that are broken in an earlier one may have been mended.
+    broken_rows = {entry.suite: entry.broken for entry in logged}
+    broken = [row for suite in suites for row in broken_rows[suite]]
     settings = {**_common_settings(latest), "rescored": str(path)}
     try:
         # The names of the suites: the coach replaces what an earlier report on the same suite said.
-        return _report(_with_unique_ids(latest, suites), readings, suite=", ".join(suites), settings=settings)
+        return _report(
+            _with_unique_ids(latest, suites), readings, suite=", ".join(suites), broken=broken, settings=settings
+        )
     except UnknownFormat as error:
         raise CliError(
             f"there is no wire format {error.name!r:.60}; if a file describes it, add --format FILE"

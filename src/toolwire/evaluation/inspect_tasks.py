@@ -29,7 +29,7 @@ from toolwire.evaluation.inspect_model import ANSWER, PROVIDER
 from toolwire.evaluation.inspect_values import answer_of, chat_message, tool_info
 from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer
 from toolwire.evaluation.readings import READINGS, Reading
-from toolwire.evaluation.suite import Suite, SuiteQuestion
+from toolwire.evaluation.suite import BrokenRow, Suite, SuiteQuestion
 from toolwire.evaluation.verdicts import question_from_json, question_to_json, verdicts
 from toolwire.models.backends import text_of
 
@@ -51,6 +51,7 @@ class AskedQuestion:
         stored_right: the verdicts of the log by their readings; those that are missing had no complete answer.
         suite: the name of the suite.
         settings: the settings of the answer.
+        broken: the rows of the suite that are not questions.
     """
 
     choice: ModelChoice
@@ -59,6 +60,7 @@ class AskedQuestion:
     stored_right: dict[str, bool]
     suite: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    broken: tuple[BrokenRow, ...] = ()
 
 
 @solver
@@ -244,11 +246,12 @@ def read_logs(paths: Iterable[Path]) -> list[AskedQuestion]:
             log = read_eval_log(str(path))
             record = (log.eval.metadata or {})[EVALUATION]
             choice, settings = ModelChoice(**record["choice"]), dict(record["settings"])
+            broken = tuple(BrokenRow(str(row["place"]), str(row["reason"])) for row in record.get("broken", ()))
             for sample in log.samples or ():
                 question = question_from_json((sample.metadata or {})[QUESTION])
                 stored = _stored(sample.scores)
                 answer = answer_of(sample.output)
-                answered.append(AskedQuestion(choice, question, answer, stored, str(record["suite"]), settings))
+                answered.append(AskedQuestion(choice, question, answer, stored, str(record["suite"]), settings, broken))
         except (OSError, KeyError, ValueError, TypeError, IndexError) as error:
             detail = " ".join(str(error).split())[:200]
             raise ConfigurationError(
