@@ -72,6 +72,13 @@ def test_the_text_of_a_row_is_the_answer_to_its_messages() -> None:
     assert (row.text, row.calls) == ("<tool_call>", [])
 
 
+@pytest.mark.parametrize("error", [None, "too long", {"code": "length"}])
+def test_a_text_beside_an_error_is_an_answer(error: Any) -> None:
+    # Logs of programs have a member for the error of a call, beside the text that contains the call.
+    row = answer_row(json.dumps({"text": "<tool_call>", "error": error}).encode())
+    assert row.text == "<tool_call>"
+
+
 def test_arguments_that_a_server_could_not_read_stay_text() -> None:
     row = row_of({"text": "x", "calls": [{"name": "f", "arguments": "{broken"}]})
     assert row.calls == [("f", "{broken")]

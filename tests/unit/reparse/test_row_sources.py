@@ -58,6 +58,19 @@ def test_a_row_that_is_too_long_is_one_broken_row(tmp_path: Path, monkeypatch: p
     assert "longer than" in result.broken[0][1]
 
 
+def test_a_text_that_is_too_long_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_sources, "MAX_ROW", 100)
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"x" * 100)
+    assert rows(path) == [{"text": "x" * 100}]
+    path.write_bytes(b"x" * 101)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", lambda path: pytest.fail(f"{path} is read"))
+        (row,) = rows(path)
+    assert "longer than" in row["error"]
+    assert rows(path, 102) == []
+
+
 def test_texts_and_directories(tmp_path: Path) -> None:
     (tmp_path / "logs" / "deep").mkdir(parents=True)
     (tmp_path / "logs" / "deep" / "b.txt").write_bytes(b"one \xff\ntwo")
