@@ -276,6 +276,12 @@ def _last_code(answer: ParsedResponse, request: ChatRequest) -> ParsedResponse:
     return replace(answer, content=codes[-1]) if codes else answer
 
 
+def _asks_again_in_text(answer: ParsedResponse, request: ChatRequest) -> ParsedResponse:
+    """Return the answer of a model that repeats the call, which the server does not read."""
+    repeated = '{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}'
+    return replace(answer, content=repeated) if request.tools else answer
+
+
 @pytest.mark.parametrize(
     ("probe", "response"),
     [
@@ -283,6 +289,7 @@ def _last_code(answer: ParsedResponse, request: ChatRequest) -> ParsedResponse:
         ("whole-number", _with_fraction),
         ("streamed-equals-whole", _careless_in_stream),
         ("result-ids", _last_code),
+        ("result-returned", _asks_again_in_text),
         ("no-choice-text", lambda answer, _: replace(answer, content='<tool_call>{"name": "get_time"}</tool_call>')),
         ("streamed-order", lambda answer, _: replace(answer, tool_calls=answer.tool_calls[::-1])),
         ("streamed-lines", lambda answer, _: replace(answer, content=answer.content.replace("\n", ""))),

@@ -46,6 +46,11 @@ def exchange_with_calls(exchanges: Sequence[ProbeExchange]) -> ProbeExchange:
     raise no_call(exchanges[-1])
 
 
+def calls_in(text: str, exchange: ProbeExchange) -> tuple[ToolCall, ...]:
+    """Return the calls of offered tools in a text of an answer, in any format."""
+    return parse(text, tools=exchange.request.chat.tools).tool_calls if text else ()
+
+
 def check_not_in_text(exchange: ProbeExchange) -> None:
     """Check that no call of an answer is also in its text or in its reasoning.
 
@@ -54,7 +59,7 @@ def check_not_in_text(exchange: ProbeExchange) -> None:
     """
     response = exchange.response
     for where, text in (("text", response.content), ("reasoning", response.reasoning)):
-        copies = parse(text, tools=exchange.request.chat.tools).tool_calls if text else ()
+        copies = calls_in(text, exchange)
         if any(
             (copy.name, copy.arguments) == (call.name, call.arguments)
             for copy in copies
@@ -79,10 +84,11 @@ def check_no_hidden_call(exchange: ProbeExchange) -> None:
     Raises:
         ProbeFailed: one is.
     """
-    response, tools = exchange.response, exchange.request.chat.tools
+    response = exchange.response
+    if response.tool_calls or not exchange.request.chat.tools:
+        return
     for where, text in (("text", response.content), ("reasoning", response.reasoning)):
-        calls = parse(text, tools=tools).tool_calls if text and tools and not response.tool_calls else ()
-        if calls:
+        if calls := calls_in(text, exchange):
             raise ProbeFailed(
                 f"the call is in the {where}{exchange.place}, in the format {calls[0].format}: the server does not "
                 "read this model's calls; set its parser of tool calls"

@@ -10,7 +10,7 @@ from typing import Final
 
 from toolwire.messages import FinishReason, ImagePart, ToolCall, ToolResult
 from toolwire.probes import probe_requests as ask
-from toolwire.probes.judging import GUIDE, check_readable, check_taken, shown
+from toolwire.probes.judging import GUIDE, calls_in, check_readable, check_taken, shown
 from toolwire.probes.probe import FaultSuspected, Probe, ProbeFailed, RuleNotShown, Step
 from toolwire.probes.probe_exchange import ProbeExchange, ProbeRequest, first_with_calls
 
@@ -83,8 +83,9 @@ def _reads(what: str) -> Callable[[Sequence[ProbeExchange]], None]:
         response = exchange.response
         if ask.CODE in response.content:
             return
-        # A model that asks the tool again has not shown that it cannot read the result.
-        if response.tool_calls or response.finish_reason is FinishReason.LENGTH:
+        # A model that asks the tool again has not shown that it cannot read the result; the call may still be text.
+        asks_again = response.tool_calls or calls_in(response.content, exchange)
+        if asks_again or response.finish_reason is FinishReason.LENGTH:
             raise RuleNotShown(f"the model did not answer the question: {shown(response)}")
         if ask.CODE not in exchanges[1].response.content:
             raise RuleNotShown(f"the model does not find the code in plain text either: {shown(response)}")
