@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from toolwire.errors import ConfigurationError
@@ -85,7 +85,8 @@ class ProbeResult:
     probe: Probe
     status: Status
     reason: str = ""
-    exchanges: tuple[ProbeExchange, ...] = ()
+    # Not in the repr: Python 3.11 forms that of the results when an event loop ends, and answers may be bombs.
+    exchanges: tuple[ProbeExchange, ...] = field(default=(), repr=False)
 
 
 async def run_probes(model: ProbedModel, probes: Iterable[Probe], *, tries: int = 2) -> AsyncGenerator[ProbeResult]:

@@ -102,3 +102,12 @@ def test_calls_that_are_no_list_break_a_rule() -> None:
     results = {result.probe.id: result for result in probe_all("openai_chat", OneAnswer(whole, []))}
     assert results["call-members"].status == "failed"
     assert results["call-members"].reason == "a call of a message is 5, not an object"
+
+
+def test_a_long_answer_does_not_make_the_repr_of_a_result_long() -> None:
+    # asyncio of Python 3.11 forms the repr of the results at the end of a run; that of a bomb took half a minute.
+    message = {"role": "assistant", "content": "x" * 100_000}
+    whole = {"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    results = probe_all("openai_chat", OneAnswer(whole, []))
+    assert any(len(exchange.body) > 100_000 for result in results for exchange in result.exchanges)
+    assert max(len(repr(result)) for result in results) < 100_000
