@@ -331,17 +331,18 @@ COUNTED_LONG_RESULT: Final = _counted(
 )
 
 
-def _counted_long_words(id: str, number: int) -> ProbeRequest:
-    """Return a request with a result of this number of long words, which have many characters for each token."""
-    result = _answered("call_a1", PARIS, _LONG_WORDS * number)
+def _counted_long_words(id: str, repetitions: int) -> ProbeRequest:
+    """Return a request with a result of long words, which have many characters for each token."""
+    result = _answered("call_a1", PARIS, _LONG_WORDS * repetitions)
     return _counted(id, _ONE_WORD, *TOOLS, before=history(result))
 
 
-SOME_LONG_WORDS: Final = 20
-LONGEST_RESULT_WORDS: Final = 200
-"""Number of times that the longest result repeats four words: about 10,000 characters, and 900 tokens."""
-COUNTED_LONG_WORDS: Final = _counted_long_words("long-words", SOME_LONG_WORDS)
-COUNTED_LONGEST_RESULT: Final = replace(_counted_long_words("longest-result", LONGEST_RESULT_WORDS), may_fail=True)
+FEW_REPETITIONS: Final = 20
+"""Number of times that the shorter result repeats four words."""
+MANY_REPETITIONS: Final = 200
+"""Number of times that the longest result repeats them: about 10,000 characters, and 900 tokens."""
+COUNTED_LONG_WORDS: Final = _counted_long_words("long-words", FEW_REPETITIONS)
+COUNTED_LONGEST_RESULT: Final = replace(_counted_long_words("longest-result", MANY_REPETITIONS), may_fail=True)
 COUNTED_ERROR: Final = _counted(
     "error-result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, error=_LONG_TEXT))
 )

@@ -101,7 +101,8 @@ class ProbedModel:
         key = request.id, attempt
         if key not in self._exchanges:
             exchange = await self._send(request)
-            if not self._reasons and request.chat.max_tokens is None and _is_cut_before_the_answer(exchange):
+            is_free = request.chat.max_tokens is None and self._limit < self._max_tokens
+            if is_free and _is_cut_before_the_answer(exchange):
                 self._reasons = True
                 exchange = await self._send(request)
             self._exchanges[key] = exchange

@@ -95,3 +95,7 @@ def test_a_request_with_a_maximum_length_is_sent_once() -> None:
 def test_the_length_follows_the_option(max_tokens: int, limit: int) -> None:
     server = Server({"content": "blue blue blue"})
     assert limits_of(server, FIRST, max_tokens=max_tokens)[0] == limit
+
+
+def test_an_answer_that_had_the_whole_length_is_not_asked_for_again() -> None:
+    assert limits_of(Server({"content": ""}), FIRST, max_tokens=200) == [200]
