@@ -5,7 +5,8 @@
 
 Each argument is a title and the directories of evaluations with the same questions. Their figures replace those of the
 title in benchmarks/effect.json, from which `scripts/update_docs.py` writes the tables of docs/explanation/effect.md.
-Raw answers stay in the directories: `toolwire eval --rescore` judges them again.
+The picture of that page is drawn from them too; without arguments, it is drawn again. Raw answers stay in the
+directories: `toolwire eval --rescore` judges them again.
 """
 
 from __future__ import annotations
@@ -18,9 +19,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from toolwire.evaluation.intervals import Share, share_of
 from toolwire.evaluation.report import Column
+from toolwire.evaluation.report_page import shares_chart
 
 FILE = Path(__file__).with_name("effect.json")
+PICTURE = FILE.parent.parent / "docs" / "explanation" / "effect.svg"
+DRAWN = "200-questions"
+"""The title of the figures in the picture."""
 READINGS = ("whole_message", "native")
 """The readings of agents and of the gateway."""
 _SHARES = ("right", "well_formed", "irrelevance")
@@ -72,6 +78,17 @@ def summary(title: str, folders: list[Path]) -> dict[str, Any]:
     }
 
 
+def drawn_shares(evaluation: dict[str, Any]) -> dict[str, Share]:
+    """Return the shares of right answers without a grammar in each category of questions, by their labels."""
+    return {
+        f"{category}: {column['model']}, {column['prompt']}": share_of([True] * count + [False] * (total - count))
+        for category in evaluation["columns"][0]["groups"]
+        for column in evaluation["columns"]
+        if not column["constrain"]
+        for count, total in [column["groups"][category]]
+    }
+
+
 def _settings(report: dict[str, Any]) -> dict[str, Any]:
     """Return the settings that answers depend on: not where they came from, and not the limit, which the ids show."""
     return {name: value for name, value in report["settings"].items() if name not in ("rescored", "limit")}
@@ -84,14 +101,16 @@ def _stored() -> list[dict[str, Any]]:
 def main(arguments: list[str]) -> int:
     """Write the file; return the exit status."""
     named = [argument.partition("=") for argument in arguments]
-    if not named or not all(separator and folders for _, separator, folders in named):
+    if not all(separator and folders for _, separator, folders in named):
         print(__doc__, file=sys.stderr)
         return 2
     new = {title: summary(title, [Path(each) for each in folders.split(",")]) for title, _, folders in named}
     kept = [evaluation for evaluation in _stored() if evaluation["title"] not in new]
     data = {"evaluations": [*kept, *new.values()]}
     FILE.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    print(f"{FILE}: {len(data['evaluations'])} evaluations")
+    (drawn,) = [evaluation for evaluation in data["evaluations"] if evaluation["title"] == DRAWN]
+    PICTURE.write_text(shares_chart(drawn_shares(drawn)), "utf-8")
+    print(f"{FILE}: {len(data['evaluations'])} evaluations; {PICTURE}")
     return 0
 
 

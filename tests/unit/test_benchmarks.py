@@ -6,10 +6,11 @@ import ast
 import importlib
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import pytest
-from benchmarks.effect import summary
+from benchmarks.effect import DRAWN, FILE, PICTURE, drawn_shares, summary
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = sorted(path for folder in ("benchmarks", "examples", "fuzz") for path in (ROOT / folder).glob("*.py"))
@@ -47,3 +48,13 @@ def test_figures_of_different_settings_are_not_put_together(tmp_path: Path) -> N
     assert summary("t", folders[:2])["settings"] == {"max_tokens": 200}
     with pytest.raises(ValueError, match="the evaluations of t have different settings"):
         summary("t", folders)
+
+
+def test_the_picture_of_the_effect_shows_the_stored_figures() -> None:
+    evaluations = json.loads(FILE.read_text(encoding="utf-8"))["evaluations"]
+    (drawn,) = [evaluation for evaluation in evaluations if evaluation["title"] == DRAWN]
+    points = re.findall(r'aria-label="right: ([^;]*); label: ([^"]*)"', PICTURE.read_text(encoding="utf-8"))
+    assert {label: float(value) for value, label in points} == {
+        label: pytest.approx(share.value) for label, share in drawn_shares(drawn).items()
+    }
+    assert len(points) == 20

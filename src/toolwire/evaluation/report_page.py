@@ -107,21 +107,22 @@ def heat_maps(columns: Sequence[ColumnFigures]) -> list[dict[str, Any]]:
 
 
 def _chart(columns: Sequence[ColumnFigures], names: ColumnNames) -> str:
-    """Return a chart of right answers with their intervals, as SVG."""
+    """Return a chart of right answers with their intervals, as SVG; "" without answers."""
+    shares = {visible(names(figures.column.name)): figures.right for figures in columns if figures.right.total}
+    return shares_chart(shares) if shares else ""
+
+
+def shares_chart(shares: Mapping[str, Share]) -> str:
+    """Return a chart of shares of right answers with their intervals, as SVG.
+
+    Args:
+        shares: the shares by their labels, from top to bottom; each has an answer at least.
+    """
     rows = [
-        {
-            "column": visible(names(figures.column.name)),
-            "right": figures.right.value,
-            "low": figures.right.low,
-            "high": figures.right.high,
-        }
-        for figures in columns
-        if figures.right.value is not None
+        {"label": label, "right": share.value, "low": share.low, "high": share.high} for label, share in shares.items()
     ]
-    if not rows:
-        return ""
     axis = altair.Axis(labelLimit=_LABEL)
-    base = altair.Chart({"values": rows}).encode(y=altair.Y("column:N", sort=None, title=None, axis=axis))
+    base = altair.Chart({"values": rows}).encode(y=altair.Y("label:N", sort=None, title=None, axis=axis))
     scale = altair.Scale(domain=[0, 1])
     line = altair.X("low:Q", title="right answers, with 95 % intervals", scale=scale, axis=altair.Axis(format="%"))
     intervals = base.mark_rule(strokeWidth=2, color="#5b6b7b").encode(x=line, x2="high:Q")
