@@ -5,8 +5,8 @@
 
 Each argument is a title and the directories of evaluations with the same questions. Their figures replace those of the
 title in benchmarks/effect.json, from which `scripts/update_docs.py` writes the tables of docs/explanation/effect.md.
-The picture of that page is drawn from them too; without arguments, it is drawn again. Raw answers stay in the
-directories: `toolwire eval --rescore` judges them again.
+The picture of that page is drawn from the figures of the title "200-questions"; without arguments, it is drawn again.
+Raw answers stay in the directories: `toolwire eval --rescore` judges them again.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def drawn_shares(evaluation: dict[str, Any]) -> dict[str, Share]:
         f"{category}: {column['model']}, {column['prompt']}": share_of([True] * count + [False] * (total - count))
         for category in evaluation["columns"][0]["groups"]
         for column in evaluation["columns"]
-        if not column["constrain"]
+        if column["constrain"] in ("", "none")
         for count, total in [column["groups"][category]]
     }
 
@@ -107,9 +107,11 @@ def main(arguments: list[str]) -> int:
     new = {title: summary(title, [Path(each) for each in folders.split(",")]) for title, _, folders in named}
     kept = [evaluation for evaluation in _stored() if evaluation["title"] not in new]
     data = {"evaluations": [*kept, *new.values()]}
+    picture = next(
+        shares_chart(drawn_shares(evaluation)) for evaluation in data["evaluations"] if evaluation["title"] == DRAWN
+    )
     FILE.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    (drawn,) = [evaluation for evaluation in data["evaluations"] if evaluation["title"] == DRAWN]
-    PICTURE.write_text(shares_chart(drawn_shares(drawn)), "utf-8")
+    PICTURE.write_text(picture, "utf-8")
     print(f"{FILE}: {len(data['evaluations'])} evaluations; {PICTURE}")
     return 0
 
