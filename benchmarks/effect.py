@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from toolwire.evaluation.intervals import Share, share_of
+from toolwire.evaluation.intervals import Share, share_of_counts
 from toolwire.evaluation.report import Column
 from toolwire.evaluation.report_page import shares_chart
 
@@ -81,7 +81,7 @@ def summary(title: str, folders: list[Path]) -> dict[str, Any]:
 def drawn_shares(evaluation: dict[str, Any]) -> dict[str, Share]:
     """Return the shares of right answers without a grammar in each category of questions, by their labels."""
     return {
-        f"{category}: {column['model']}, {column['prompt']}": share_of([True] * count + [False] * (total - count))
+        f"{category}: {column['model']}, {column['prompt']}": share_of_counts(count, total)
         for category in evaluation["columns"][0]["groups"]
         for column in evaluation["columns"]
         if column["constrain"] in ("", "none")
@@ -104,15 +104,14 @@ def main(arguments: list[str]) -> int:
     if not all(separator and folders for _, separator, folders in named):
         print(__doc__, file=sys.stderr)
         return 2
-    new = {title: summary(title, [Path(each) for each in folders.split(",")]) for title, _, folders in named}
-    kept = [evaluation for evaluation in _stored() if evaluation["title"] not in new]
-    data = {"evaluations": [*kept, *new.values()]}
-    picture = next(
-        shares_chart(drawn_shares(evaluation)) for evaluation in data["evaluations"] if evaluation["title"] == DRAWN
-    )
+    evaluations = {evaluation["title"]: evaluation for evaluation in _stored()}
+    for title, _, folders in named:
+        evaluations[title] = summary(title, [Path(each) for each in folders.split(",")])
+    picture = shares_chart(drawn_shares(evaluations[DRAWN]))
+    data = {"evaluations": list(evaluations.values())}
     FILE.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", "utf-8")
     PICTURE.write_text(picture, "utf-8")
-    print(f"{FILE}: {len(data['evaluations'])} evaluations; {PICTURE}")
+    print(f"{FILE}: {len(evaluations)} evaluations; {PICTURE}")
     return 0
 
 

@@ -38,7 +38,11 @@ class Share:
 
 def share_of(verdicts: Sequence[bool]) -> Share:
     """Return the share of true values."""
-    count, total = sum(verdicts), len(verdicts)
+    return share_of_counts(sum(verdicts), len(verdicts))
+
+
+def share_of_counts(count: int, total: int) -> Share:
+    """Return the share of `count` answers in all `total` answers."""
     if not total:
         return Share(0, 0, 0.0, 1.0)
     interval = stats.binomtest(count, total).proportion_ci(LEVEL, method="wilson")

@@ -14,7 +14,7 @@ from typing import Any
 
 from toolwire.errors import ProviderError
 from toolwire.evaluation.compared_requests import ComparedRequest
-from toolwire.evaluation.intervals import Share, share_of
+from toolwire.evaluation.intervals import Share, share_of, share_of_counts
 from toolwire.messages import FinishReason, ParsedResponse
 from toolwire.probes.answer_members import value_at
 from toolwire.providers.request import ChatRequest
@@ -113,7 +113,7 @@ class VendorComparison:
         both, neither = pairs.count((True, True)), pairs.count((False, False))
         only_reference, only_compared = pairs.count((True, False)), pairs.count((False, True))
         # F1 grows with the share of common calls in all calls, which is binomial: its interval becomes that of F1.
-        common = share_of([True] * both + [False] * (only_reference + only_compared))
+        common = share_of_counts(both, both + only_reference + only_compared)
         low, high = (2 * end / (1 + end) for end in (common.low, common.high))
         return TriggerSimilarity(both, only_reference, only_compared, neither, low, high)
 

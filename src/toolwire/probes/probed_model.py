@@ -72,7 +72,7 @@ class ProbedModel:
         self._no_wrong_key = no_wrong_key
         self._signed = signed
         self._max_tokens = max_tokens
-        self._reasons = False
+        self._limit = min(max_tokens, max(_ENOUGH, int(max_tokens * _WITHOUT_REASONING)))
         self._exchanges: dict[tuple[str, int], ProbeExchange] = {}
 
     @property
@@ -103,17 +103,11 @@ class ProbedModel:
             exchange = await self._send(request)
             is_free = request.chat.max_tokens is None and self._limit < self._max_tokens
             if is_free and _is_cut_before_the_answer(exchange):
-                self._reasons = True
+                self._limit = self._max_tokens
                 exchange = await self._send(request)
             self._exchanges[key] = exchange
             self.has_answered = True
         return self._exchanges[key]
-
-    @property
-    def _limit(self) -> int:
-        """The maximum length of an answer whose request names none, in tokens."""
-        share = 1 if self._reasons else _WITHOUT_REASONING
-        return min(self._max_tokens, max(_ENOUGH, int(self._max_tokens * share)))
 
     async def _send(self, request: ProbeRequest) -> ProbeExchange:
         capture = _Capture(self._transport, request)

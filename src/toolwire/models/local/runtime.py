@@ -214,7 +214,7 @@ def _runtime() -> Any:
     """Import the runtime, whose OpenMP threads sleep after a short wait for each other.
 
     Threads that never sleep are ten times as slow beside other work. Threads that sleep at once write 40 % fewer tokens
-    per second on a machine without other work; 500 turns of waiting cost nothing in either case.
+    per second on a machine without other work. Threads that wait for 500 turns first lose little in either case.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("GOMP_SPINCOUNT", "500")
