@@ -72,10 +72,16 @@ class SidecarSession:
 
     def answer(self, line: str | bytes) -> str:
         """Return the answer to one request, as one line without its end; errors are answers too."""
-        request_id: Any = None
         try:
             request = _object(line)
-            request_id = request.pop("id", None)
+        except RequestError as error:
+            return json.dumps(_refusal(error))
+        return self.answer_request(request)
+
+    def answer_request(self, request: dict[str, Any]) -> str:
+        """Return the answer to a request that is decoded, and take its members out of it; see `answer`."""
+        request_id = request.pop("id", None)
+        try:
             action = self._actions.get(str(request.pop("do", "")))
             if action is None:
                 raise RequestError(f"do must be one of {', '.join(self._actions)}")
@@ -84,14 +90,8 @@ class SidecarSession:
             body = _refusal(error, request_id)
         return json.dumps(body)  # ASCII, because text of a model may contain half a character
 
-    def is_quick(self, line: bytes) -> bool:
-        """Return whether a request is answered sooner than a thread could begin with it."""
-        if len(line) > _SHORT:
-            return False
-        try:
-            request = _object(line)
-        except RequestError:
-            return True
+    def is_quick(self, request: Mapping[str, Any]) -> bool:
+        """Return whether a request in a short line is answered sooner than a thread could begin with it."""
         if request.get("do") == "finish":  # calls without markers are read at the end of the whole message
             stream = self._streams.get(str(request.get("stream")))
             return stream is None or stream.length <= _SHORT
@@ -290,9 +290,17 @@ async def _answer_line(session: SidecarSession, line: bytes | None) -> str:
     """Return the answer to a line of a client, while other clients get theirs."""
     if line is None:
         return _too_long()
-    if session.is_quick(line):
-        return session.answer(line)
-    answer: str = await in_thread(session.answer, {"line": line})
+    answer: str
+    if len(line) > _SHORT:
+        answer = await in_thread(session.answer, {"line": line})
+        return answer
+    try:
+        request = _object(line)
+    except RequestError as error:
+        return json.dumps(_refusal(error))
+    if session.is_quick(request):
+        return session.answer_request(request)
+    answer = await in_thread(session.answer_request, {"request": request})
     return answer
 
 

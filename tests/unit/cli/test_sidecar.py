@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import toolwire
+from toolwire.cli import sidecar
 from toolwire.cli.sidecar import MAX_STREAMS, SidecarSession
+from toolwire.text.json_text import standard_json
 
 TOOL = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}
 TEXT = 'Hi. <tool_call>{"name": "f", "arguments": {"a": "1"}}</tool_call>'
@@ -92,17 +95,48 @@ def test_requests_that_take_time_are_not_quick() -> None:
     session = SidecarSession()
 
     def is_quick(**request: Any) -> bool:
-        return session.is_quick(json.dumps(request).encode())
+        return session.is_quick(request)
 
     assert is_quick(do="hello") and is_quick(do="parse", text='"grammar"') and is_quick(do=[], stream={})
-    assert session.is_quick(b"{") and not is_quick(do="parse", text=5000 * "a")
-    assert not is_quick(do="gramm\u0061r", tools=[]) and not session.is_quick(b'{"do": "gr\\u0061mmar"}')
+    assert not is_quick(do="grammar", tools=[])
     assert is_quick(do="finish", stream="a"), "there is no such stream"
     ask(session, do="open", stream="a", tools=[TOOL])
     assert is_quick(do="finish", stream="a")
     for _ in range(50):
         ask(session, do="feed", stream="a", text=100 * "a")
     assert is_quick(do="feed", stream="a", text="a") and not is_quick(do="finish", stream="a")
+
+
+@pytest.mark.parametrize(
+    ("line", "in_a_thread", "words"),
+    [
+        (b'{"id": 1, "do": "hello"}', False, '"id": 1'),
+        (b'{"id": 1, "do": "gr\\u0061mmar", "format": "plain"}', True, '"id": 1'),
+        (b'{"id": 1, "do": "parse", "text": "' + 5000 * b"a" + b'"}', True, '"id": 1'),
+        (b"{", False, "one line of JSON"),
+        (5000 * b"{", True, "one line of JSON"),
+    ],
+    ids=["quick", "grammar", "long", "no JSON", "long and no JSON"],
+)
+def test_each_line_is_decoded_once_and_long_ones_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch, line: bytes, in_a_thread: bool, words: str
+) -> None:
+    decoded: list[bytes] = []
+    threads: list[Any] = []
+
+    def decode(text: bytes) -> Any:
+        decoded.append(text)
+        return standard_json(text)
+
+    async def run(function: Any, arguments: Any) -> Any:
+        threads.append(function)
+        return function(**arguments)
+
+    monkeypatch.setattr(sidecar, "standard_json", decode)
+    monkeypatch.setattr(sidecar, "in_thread", run)
+    assert words in asyncio.run(sidecar._answer_line(SidecarSession(), line))
+    assert decoded == [line]
+    assert bool(threads) is in_a_thread
 
 
 def test_streams_are_limited_and_have_one_name_each() -> None:
