@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from toolwire.models.local.gguf_metadata import chat_template, control_tokens
+from toolwire.models.local.gguf_metadata import MAX_TEXT, read_metadata
 
 TEMPLATE = "{% for message in messages %}<tool_call>Grüße{% endfor %}"
 
@@ -40,7 +40,7 @@ WHOLE = gguf(NAME, COUNT, RATE, VOCABULARY, SCORES, FLAG, CHAT)
 def template_of(folder: Path, data: bytes) -> str:
     path = folder / "own.gguf"
     path.write_bytes(data)
-    return chat_template(path)
+    return read_metadata(path).chat_template
 
 
 @pytest.mark.parametrize("entries", [(CHAT,), (NAME, COUNT, RATE, VOCABULARY, SCORES, FLAG, CHAT), (CHAT, NAME)])
@@ -71,13 +71,18 @@ def test_file_without_a_readable_template_has_none(tmp_path: Path, data: bytes) 
 def test_file_that_ends_anywhere_in_its_metadata_has_none(tmp_path: Path) -> None:
     small = gguf(NAME, COUNT, FLAG, CHAT)
     assert {template_of(tmp_path, small[:end]) for end in range(len(small))} == {""}
-    assert chat_template(tmp_path / "missing.gguf") == ""
+    assert read_metadata(tmp_path / "missing.gguf") == ("", frozenset())
 
 
 def tokens_of(folder: Path, *entries: bytes) -> frozenset[str]:
     path = folder / "own.gguf"
     path.write_bytes(gguf(*entries))
-    return control_tokens(path)
+    return read_metadata(path).control_tokens
+
+
+def test_template_behind_a_longer_text_is_read(tmp_path: Path) -> None:
+    tokenizer = entry("tokenizer.huggingface.json", 8, text(b"x" * (MAX_TEXT + 1)))
+    assert template_of(tmp_path, gguf(NAME, tokenizer, CHAT)) == TEMPLATE
 
 
 TOKENS = entry("tokenizer.ggml.tokens", 9, array(8, *map(text, ("Hello", "<｜call｜>", "<tool_call>", "</s>"))))
@@ -103,3 +108,12 @@ def test_control_tokens_are_those_of_their_type(tmp_path: Path, entries: tuple[b
 )
 def test_vocabulary_that_cannot_be_read_has_no_control_tokens(tmp_path: Path, entries: tuple[bytes, ...]) -> None:
     assert tokens_of(tmp_path, *entries) == frozenset()
+
+
+def test_damage_behind_a_value_does_not_lose_it(tmp_path: Path) -> None:
+    path = tmp_path / "own.gguf"
+    damaged = entry("odd", 99, b"")
+    path.write_bytes(gguf(CHAT, damaged, TOKENS, TYPES))
+    assert read_metadata(path) == (TEMPLATE, frozenset())
+    path.write_bytes(gguf(TYPES, TOKENS, damaged, CHAT))
+    assert read_metadata(path) == ("", {"<｜call｜>", "</s>"})

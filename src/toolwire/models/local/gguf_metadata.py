@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, NamedTuple
 
 TEMPLATE: Final = b"tokenizer.chat_template"
 TOKENS: Final = b"tokenizer.ggml.tokens"
 TOKEN_TYPES: Final = b"tokenizer.ggml.token_type"
 MAX_TEXT: Final = 1_000_000
-"""Maximum length of a text, such as a chat template, in bytes."""
+"""Maximum length of a key, a token or a chat template, in bytes."""
 MAX_ITEMS: Final = 10_000_000
 """Maximum number of items of an array; vocabularies have some hundred thousand."""
 _STRING: Final = 8
@@ -23,19 +23,28 @@ _NUMBERS: Final = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "B
 """The form of numbers for `struct`, by the number of their type."""
 
 
-def chat_template(path: Path) -> str:
-    """Return the chat template of a model; "" if the file has none, or its metadata cannot be read."""
-    template = _values(path, (TEMPLATE,)).get(TEMPLATE)
-    return template.decode("utf-8", "replace") if isinstance(template, bytes) else ""
+class GgufMetadata(NamedTuple):
+    """The parts of a model's metadata that Toolwire reads.
 
-
-def control_tokens(path: Path) -> frozenset[str]:
-    """Return the texts of the control tokens of a model, such as "<|im_end|>"; empty if they cannot be read.
-
-    By default, llama.cpp leaves these tokens out of an answer.
+    Attributes:
+        chat_template: its chat template; "" if the file has none, or it cannot be read.
+        control_tokens: the texts of its control tokens, such as "<|im_end|>"; empty if they cannot be read. By
+            default, llama.cpp leaves these tokens out of an answer.
     """
-    values = _values(path, (TOKENS, TOKEN_TYPES))
-    tokens, types = values.get(TOKENS), values.get(TOKEN_TYPES)
+
+    chat_template: str
+    control_tokens: frozenset[str]
+
+
+def read_metadata(path: Path) -> GgufMetadata:
+    """Return the metadata of a model; of a damaged file, those before the damage."""
+    values = _values(path, (TEMPLATE, TOKENS, TOKEN_TYPES))
+    template = values.get(TEMPLATE)
+    text = template.decode("utf-8", "replace") if isinstance(template, bytes) else ""
+    return GgufMetadata(text, _control_tokens(values.get(TOKENS), values.get(TOKEN_TYPES)))
+
+
+def _control_tokens(tokens: Any, types: Any) -> frozenset[str]:
     if not isinstance(tokens, list) or not isinstance(types, list):
         return frozenset()
     return frozenset(
@@ -46,13 +55,13 @@ def control_tokens(path: Path) -> frozenset[str]:
 
 
 def _values(path: Path, keys: tuple[bytes, ...]) -> dict[bytes, Any]:
-    """Return the values of these keys, of those that the file has; none if the metadata are damaged before the last."""
+    """Return the values of these keys, of those that the file has before its metadata end or are damaged."""
     values: dict[bytes, Any] = {}
     try:
         with path.open("rb") as file:
             magic, version = file.read(4), _number(file, "I")
             if magic != b"GGUF" or version < 2:  # version 1 had shorter lengths, and no templates
-                return {}
+                return values
             _number(file, "Q")  # of tensors
             for _ in range(_number(file, "Q")):
                 key = _read(file, _length(file))
@@ -64,7 +73,7 @@ def _values(path: Path, keys: tuple[bytes, ...]) -> dict[bytes, Any]:
                 else:
                     _skip(file, kind)
     except (OSError, ValueError):
-        return {}  # metadata are hints only; loading the model reports what is wrong with the file
+        pass  # metadata are hints only; loading the model reports what is wrong with the file
     return values
 
 
@@ -92,7 +101,7 @@ def _skip(file: BinaryIO, kind: int) -> None:
         ValueError: the type is unknown, or the file ends.
     """
     if kind == _STRING:
-        _seek(file, _length(file))
+        _seek(file, _number(file, "Q"))  # some files have a tokenizer of many megabytes as one text
     elif kind == _ARRAY:
         inner, count = _array(file)
         if inner == _STRING:

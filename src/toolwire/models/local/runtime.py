@@ -16,7 +16,7 @@ from toolwire._surface import needs_extra
 from toolwire.errors import ProviderError
 from toolwire.events import Finish
 from toolwire.messages import FinishReason
-from toolwire.models.local.gguf_metadata import chat_template, control_tokens
+from toolwire.models.local.gguf_metadata import read_metadata
 
 CONTEXT_TOKENS = 16_384
 PROMPT_CACHE = 256
@@ -77,12 +77,12 @@ class LocalModel:
         except RuntimeError as error:
             raise ProviderError(f"{path} could not be loaded: {error}") from error
         self.path = path
-        self._control_tokens = control_tokens(path)
+        self._metadata = read_metadata(path)
 
     @property
     def chat_template(self) -> str:
         """The chat template in the model's file; "" if there is none."""
-        return chat_template(self.path)
+        return self._metadata.chat_template
 
     def stream(
         self,
@@ -134,7 +134,7 @@ class LocalModel:
         call = _Call(self._server, request)
         call.start()
         try:
-            yield from _without_end(call.chunks(), self._control_tokens)
+            yield from _without_end(call.chunks(), self._metadata.control_tokens)
         except GeneratorExit:
             call.leave()
             call.join(JOIN_SECONDS)
