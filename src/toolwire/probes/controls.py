@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from toolwire.client.response_body import json_of
 from toolwire.probes.probe import RuleNotShown
 from toolwire.probes.probe_exchange import ProbeExchange, ProbeRequest
 from toolwire.probes.probe_requests import chat
-
-_CONTROL: Final = "-control"
 
 
 def control_if_changed(exchanges: Sequence[ProbeExchange]) -> ProbeRequest | None:
@@ -27,13 +25,13 @@ def control_if_changed(exchanges: Sequence[ProbeExchange]) -> ProbeRequest | Non
         ):
             text = f"Repeat exactly: {json.dumps(arguments, ensure_ascii=False)}"
             name = exchange.request.id.removesuffix("-stream")
-            return ProbeRequest(f"{name}{_CONTROL}", chat(text), arguments=arguments)
+            return ProbeRequest(f"{name}-control", chat(text), arguments=arguments, is_control=True)
     return None
 
 
 def without_controls(exchanges: Sequence[ProbeExchange]) -> list[ProbeExchange]:
     """Return the exchanges whose requests ask for calls."""
-    return [exchange for exchange in exchanges if not exchange.request.id.endswith(_CONTROL)]
+    return [exchange for exchange in exchanges if not exchange.request.is_control]
 
 
 def check_model_copies(exchanges: Sequence[ProbeExchange], *names: str) -> None:
@@ -44,7 +42,7 @@ def check_model_copies(exchanges: Sequence[ProbeExchange], *names: str) -> None:
     """
     control = exchanges[-1]
     # Calls that differ in their names or their number only have the right arguments, and there is no control.
-    if not control.request.id.endswith(_CONTROL):
+    if not control.request.is_control:
         return
     expected = control.request.arguments or {}
     copied = _object_in(control.response.content)

@@ -29,6 +29,7 @@ class ProbeRequest:
         path: the path of the server that is asked, in place of that of the API; "" for that.
         wrong_key: whether the key is wrong.
         arguments: the arguments of the call that the request asks for; None if it asks for none, or for several.
+        is_control: whether it asks for these arguments as text, which shows what the model can write by itself.
         may_fail: whether the judge also reads an answer that is an error.
     """
 
@@ -39,6 +40,7 @@ class ProbeRequest:
     wrong_key: bool = False
     may_fail: bool = False
     arguments: Mapping[str, Any] | None = field(default=None, compare=False)
+    is_control: bool = False
 
     @property
     def is_sound(self) -> bool:
