@@ -23,9 +23,10 @@ from toolwire.cli.check_report import (
     write_report,
 )
 from toolwire.cli.console import CliError, emit, say
-from toolwire.cli.open_endpoint import TIMEOUT, OpenEndpoint, listed, open_endpoint
+from toolwire.cli.open_endpoint import OpenEndpoint, listed, open_endpoint
 from toolwire.cli.option_groups import takes_options
 from toolwire.client.endpoints import ENDPOINTS, Endpoint
+from toolwire.client.exchange import TIMEOUT
 from toolwire.config.option_profiles import option_profile
 from toolwire.config.tables import ModelProfile, load_configuration
 from toolwire.probes.all_probes import PROBES

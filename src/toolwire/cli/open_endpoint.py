@@ -6,17 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from toolwire.client.exchange import TIMEOUT, Transport
 from toolwire.config.tables import ModelProfile
 from toolwire.errors import ConfigurationError, ProviderError
 
 if TYPE_CHECKING:
     from toolwire.client.client import Client
-    from toolwire.client.exchange import Transport
     from toolwire.client.transport import HttpTransport
     from toolwire.providers.base import ProviderApi
 
-TIMEOUT = 120.0
-"""Default of the seconds that a server may be silent."""
 _WRONG_KEY = "wrong-key-of-toolwire-check"
 
 

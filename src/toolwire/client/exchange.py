@@ -9,6 +9,9 @@ from typing import Protocol
 
 from toolwire.client.response_body import MAX_BODY, limited
 
+TIMEOUT = 120.0
+"""Default of the seconds without any byte after which a request has failed."""
+
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import httpx
 
 from toolwire._surface import check_number
-from toolwire.client.exchange import HttpAnswer, HttpRequest
+from toolwire.client.exchange import TIMEOUT, HttpAnswer, HttpRequest
 from toolwire.client.response_body import ENCODINGS, unpacked
 from toolwire.errors import ProviderError, RealRequestError
 from toolwire.text.suggest import suggests_keywords
@@ -98,7 +98,7 @@ class HttpTransport:
     """
 
     def __init__(
-        self, client: httpx.AsyncClient | None = None, *, timeout: float = 120.0, retry: Retry | None = None
+        self, client: httpx.AsyncClient | None = None, *, timeout: float = TIMEOUT, retry: Retry | None = None
     ) -> None:
         self._client = client
         self._timeout = httpx.Timeout(timeout, connect=15.0)
