@@ -318,7 +318,7 @@ class TextBackend:
                     if has_called and isinstance(event, ContentDelta):
                         trailing += len(event.text.strip())
                     yield event
-                    is_over = has_called and request.parallel is False
+                    is_over = _is_only_call(request, event)
                     if is_over:
                         break
                 if is_over or (self._babble is not None and trailing > self._babble):
@@ -334,7 +334,12 @@ class TextBackend:
             if is_over and isinstance(event, CallStart | ArgumentsDelta | CallEnd):
                 continue
             yield event
-            is_over = is_over or (request.parallel is False and isinstance(event, CallEnd) and event.complete)
+            is_over = is_over or _is_only_call(request, event)
+
+
+def _is_only_call(request: ChatRequest, event: Event) -> bool:
+    """Return whether an event ends the only call that a request allows."""
+    return request.parallel is False and isinstance(event, CallEnd) and event.complete
 
 
 def keyword_names(source: Source) -> Collection[str]:
