@@ -12,8 +12,8 @@ from toolwire.probes.probe import Probe, ProbeFailed, RuleNotShown
 from toolwire.probes.probe_exchange import ProbeExchange, ProbeRequest
 from toolwire.probes.probe_requests import NOTE, call_request, chat
 
-_PAIRS: Final = (("apple", "river"), ("table", "cloud"), ("music", "stone"), ("paper", "horse"))
-"""The words of each answer. A model cannot know those of another request."""
+_PAIRS: Final = (("walnut", "glacier"), ("trumpet", "cactus"), ("lantern", "pigeon"), ("velvet", "anchor"))
+"""The words of each answer, which are too rare for a model to write by itself in the answer to another request."""
 _MAX_TOKENS: Final = 60
 """Maximum length of an answer: a weak model repeats the words without end."""
 

@@ -1,0 +1,63 @@
+"""Judges of probes: answers that show nothing about the server are not blamed on it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolwire.messages import FinishReason, ParsedResponse
+from toolwire.probes.all_probes import PROBES
+from toolwire.probes.probe import Probe, ProbeFailed, RuleNotShown
+from toolwire.probes.probe_exchange import Piece, ProbeExchange, ProbeRequest
+from toolwire.probes.probe_requests import CALL_STREAM, CUT_BY_OTHER_NAME
+from toolwire.providers.api_registry import get_api
+
+
+def probe(id: str) -> Probe:
+    (named,) = [probe for probe in PROBES if probe.id == id]
+    return named
+
+
+def stream_of(*events: str) -> ProbeExchange:
+    """Return a stream of Responses with these types of events."""
+    objects = (json.dumps({"type": event, "sequence_number": number}) for number, event in enumerate(events))
+    body = "".join(f"event: {event}\ndata: {data}\n\n" for event, data in zip(events, objects, strict=True))
+    return ProbeExchange(CALL_STREAM, get_api("openai_responses"), pieces=(Piece(0.1, body.encode()),))
+
+
+def test_stream_that_was_cut_shows_nothing_about_its_events() -> None:
+    judge = probe("items").judge
+    judge([stream_of("response.created", "response.completed")])
+    with pytest.raises(ProbeFailed, match="ends with"):
+        judge([stream_of("response.created", "response.output_text.done")])
+    with pytest.raises(RuleNotShown, match="was cut off"):
+        judge([stream_of("response.created", "response.incomplete")])
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_short_answer_shows_nothing_about_the_other_name_of_the_maximum(name: str) -> None:
+    def answered(text: str, reason: FinishReason) -> list[ProbeExchange]:
+        response = ParsedResponse(text, finish_reason=reason)
+        sent = json.dumps({name: 16}).encode()
+        return [ProbeExchange(CUT_BY_OTHER_NAME, get_api("openai_chat"), sent=sent, status=200, response=response)]
+
+    judge = probe("both-maximums").judge
+    judge(answered("one two", FinishReason.LENGTH))
+    with pytest.raises(RuleNotShown, match="stopped before the maximum length"):
+        judge(answered("one two", FinishReason.STOP))
+    with pytest.raises(ProbeFailed, match=f"^{name} is ignored: the answer has 9000 characters"):
+        judge(answered(9000 * "a", FinishReason.STOP))
+
+
+@pytest.mark.parametrize("text", ["Here is a table of stone and paper:", "I like music, a horse, a river, an apple."])
+def test_common_words_of_a_model_are_not_those_of_another_stream(text: str) -> None:
+    streams = probe("streams-at-once")
+    exchanges = [
+        ProbeExchange(request, get_api("openai_chat"), response=ParsedResponse(text))
+        for request in streams.requests
+        if isinstance(request, ProbeRequest)
+    ]
+    assert len(exchanges) == 4
+    with pytest.raises(RuleNotShown, match="did not repeat the words"):
+        streams.judge(exchanges)
