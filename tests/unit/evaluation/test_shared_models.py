@@ -18,3 +18,8 @@ def test_prompts_get_a_share_of_the_memory_of_a_small_machine(
     monkeypatch.setattr(shared_models, "LocalModel", lambda path, prompt_cache: caches.append(prompt_cache))
     shared_models.load_shared.__wrapped__("0.5b")
     assert caches == [expected]
+
+
+def test_machine_that_does_not_say_its_memory_gives_the_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sysconf")
+    assert shared_models._prompt_cache() == 2048

@@ -149,6 +149,7 @@ def test_a_file_of_bodies(tmp_path: Path) -> None:
         ({"tools": [FUNCTION, FUNCTION]}, "two tools have the name 'wait'"),
         ({"tool_choice": {"type": "function", "function": {"name": "wiat"}}}, "no tool 'wiat'; there are wait"),
         ({"temperature": float("nan")}, "NaN is not a number"),
+        ({"messages": [{"role": "user", "content": "\ud800"}]}, "half of a surrogate pair"),
     ],
 )
 def test_a_body_that_no_server_would_answer_is_named(tmp_path: Path, changes: dict[str, Any], reason: str) -> None:

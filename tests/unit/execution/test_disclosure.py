@@ -244,3 +244,13 @@ def test_a_word_of_the_name_counts_more_than_one_of_the_description() -> None:
     named = ToolDefinition("convert", "Change one into another with rates of many banks.", schema)
     described = ToolDefinition("change", "Convert one.", schema)
     assert Index([described, named]).search("convert") == [named, described]
+
+
+def test_tool_that_is_removed_during_a_request_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    disclosure = disclosed()
+
+    def lookup(registry: ToolRegistry, name: str) -> Any:
+        raise UnknownTool(f"{name} was removed")
+
+    monkeypatch.setattr(ToolRegistry, "lookup", lookup)
+    assert names(disclosure) == ["find_tools"]

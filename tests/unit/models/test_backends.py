@@ -90,6 +90,14 @@ def test_a_request_for_one_call_stops_the_model_behind_it(size: int) -> None:
         assert len(seen) < len(pieces) or parallel is None or size > 1
 
 
+@pytest.mark.parametrize("size", [1, 10_000])
+def test_broken_call_is_not_the_only_call_of_a_request(size: int) -> None:
+    text = f'<tool_call>{{"name": "add", "arguments": {{"a": oops}}}}</tool_call>\n{CALL}\n{CALL}'
+    response = answer(backend(*(text[at : at + size] for at in range(0, len(text), size))), parallel=False)
+    assert [call.arguments for call in response.tool_calls] == [{"a": 1, "b": 2}]
+    assert len(response.incomplete) == 1
+
+
 @pytest.mark.parametrize("separator", ["\n", ", "])
 @pytest.mark.parametrize("reason", [FinishReason.STOP, FinishReason.LENGTH])
 def test_a_request_for_one_call_gets_one_without_markers_too(separator: str, reason: FinishReason) -> None:
