@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
@@ -144,13 +145,16 @@ def is_unfinished(path: Path, position: int) -> bool:
 
     Args:
         path: the file.
-        position: the position behind the last row that was read.
+        position: the position behind the last row that was read. Complete lines that are not answers may follow it.
     """
     with path.open("rb") as file:
         head = file.read(len(_SQLITE))
-    if head == _SQLITE or head.startswith(_PARQUET) or path.suffix.lower() in _WHOLE_TEXTS:
-        return False
-    return path.stat().st_size > position
+        if head == _SQLITE or head.startswith(_PARQUET) or path.suffix.lower() in _WHOLE_TEXTS:
+            return False
+        if file.seek(0, os.SEEK_END) <= position:
+            return False
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
 
 
 def _engine_lines(path: Path, position: int) -> Iterator[Row]:
@@ -260,15 +264,27 @@ def _column_values(column: Any) -> list[Any]:
     """Return the values of a column of Arrow.
 
     Python has no form for some of them, such as dates in distant years: they belong to no answer, and become null.
-    Texts that are not UTF-8 become texts with replacement characters.
+    Texts that are not UTF-8 become bytes.
     """
     try:
         values: list[Any] = column.to_pylist()
-    except UnicodeDecodeError:
-        values = column.cast("binary").to_pylist()
     except (ValueError, OverflowError):
-        values = [None] * len(column)
+        values = [_scalar_value(scalar) for scalar in column]
     return values
+
+
+def _scalar_value(scalar: Any) -> Any:
+    """Return a value of Arrow, and read its parts one by one if it has no form as a whole; see `_column_values`."""
+    import pyarrow
+
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError):
+        if isinstance(scalar, pyarrow.StructScalar):
+            return {name: _scalar_value(member) for name, member in scalar.items()}
+        if isinstance(scalar, pyarrow.ListScalar):
+            return [_scalar_value(item) for item in scalar.values]
+        return scalar.as_buffer().to_pybytes() if isinstance(scalar, pyarrow.BinaryScalar) else None
 
 
 def _without_nulls(value: Any) -> Any:

@@ -165,6 +165,17 @@ def test_a_line_that_is_still_written_is_left_for_the_next_run(tmp_path: Path) -
     assert not is_unfinished(path, batch.end)
 
 
+def test_a_log_that_ends_in_a_line_without_an_answer_is_complete(tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    path.write_text('INFO: start\n{"text": "a"}\nINFO: shutting down\n')
+    (batch,) = batches(path, 0, 0)
+    assert [json.loads(line) for line in batch.lines] == [{"text": "a"}]
+    assert not is_unfinished(path, batch.end)
+    with path.open("a") as file:
+        file.write('{"text": "b')
+    assert is_unfinished(path, batch.end)
+
+
 def test_a_text_that_has_changed_is_not_taken_as_read(tmp_path: Path) -> None:
     path = tmp_path / "answer.txt"
     for text in ("", "x" * 5_000):
@@ -182,11 +193,14 @@ def test_columns_of_parquet_that_python_cannot_express(tmp_path: Path) -> None:
     arguments = pyarrow.struct([("a", pyarrow.int64()), ("b", pyarrow.int64())])
     call = pyarrow.struct([("name", pyarrow.string()), ("arguments", arguments)])
     latin = pyarrow.Array.from_buffers(pyarrow.string(), 1, pyarrow.array([b"Gr\xfc\xdfe"]).buffers())
+    distant = pyarrow.array([2**40], pyarrow.timestamp("s"))
     columns = {
         "text": pyarrow.array([b'<tool_call>"\n'], pyarrow.binary()),
         "time": pyarrow.array([1], pyarrow.timestamp("ns")),
-        "far": pyarrow.array([2**40], pyarrow.timestamp("s")),
+        "far": distant,
         "note": latin,
+        "notes": pyarrow.ListArray.from_arrays([0, 1], latin),
+        "message": pyarrow.StructArray.from_arrays([latin, distant], ["content", "time"]),
         "calls": pyarrow.array([[{"name": "f", "arguments": {"a": 1}}]], pyarrow.list_(call)),
     }
     parquet.write_table(pyarrow.table(columns), path)
@@ -194,4 +208,6 @@ def test_columns_of_parquet_that_python_cannot_express(tmp_path: Path) -> None:
     assert row["text"] == '<tool_call>"\n'
     assert row["calls"] == [{"name": "f", "arguments": {"a": 1}}]
     assert row["note"] == "Gr\ufffd\ufffde"
+    assert row["notes"] == ["Gr\ufffd\ufffde"]
+    assert row["message"] == {"content": "Gr\ufffd\ufffde"}  # the part that has no form does not take the others away
     assert "far" not in row
