@@ -44,7 +44,7 @@ class Column:
         format: the wire format that it was asked to write; "native" for the fields of an API.
         constrain: whether it wrote under a grammar: "", "auto" or "required".
         reading: the way in which its answers were read.
-        prompt: the style of its prompt; "" for the default, and where a server writes it.
+        prompt: the style of its prompt; "" where a server writes it.
     """
 
     model: str
@@ -290,7 +290,9 @@ def make_report(
 def _column(choice: ModelChoice, answer: ModelAnswer, verdict: Verdict) -> Column:
     place = choice.url or choice.api
     model = f"{choice.model} at {place}" if place else choice.model
-    return Column(model, answer.format or NATIVE, choice.constrain, verdict.reading, choice.prompt)
+    # Answers of earlier versions do not name the default, and are asked in the same way.
+    prompt = choice.prompt or (DEFAULT_STYLE if answer.format else "")
+    return Column(model, answer.format or NATIVE, choice.constrain, verdict.reading, prompt)
 
 
 def _changed(column: Column, entry: AskedQuestion, verdict: Verdict) -> ChangedVerdict:

@@ -132,7 +132,7 @@ def test_figures_of_a_column() -> None:
         ["whole_message", "strict"],
     )
     whole, strict = report.columns
-    assert whole.column == Column("m", "hermes", "", "whole_message")
+    assert whole.column == Column("m", "hermes", "", "whole_message", "rules")
     assert whole.outcomes == {"answered": 3, "timeout": 1, "error": 1}
     assert (whole.right.count, whole.right.total, strict.right.count) == (2, 3, 1)
     assert (whole.well_formed.count, whole.irrelevance.total) == (2, 0)
@@ -155,6 +155,14 @@ def test_only_columns_that_differ_in_one_respect_are_compared() -> None:
     report = make_report([asked("1", choice=choice) for choice in choices], ["strict"])  # type: ignore[arg-type]
     pairs = {(test.first, test.second) for test in report.comparisons}
     assert len(pairs) == 4 and ("a · hermes · strict", "b · hermes · constrain auto · strict") not in pairs
+
+
+def test_default_prompt_is_one_column_with_and_without_its_name() -> None:
+    styles = {"1": "", "2": "rules", "3": "brief"}
+    answers = [asked(id, choice=ModelChoice("m", "hermes", prompt=style)) for id, style in styles.items()]
+    report = make_report(answers, ["strict"])
+    assert [(figures.column.prompt, figures.right.total) for figures in report.columns] == [("rules", 2), ("brief", 1)]
+    assert len({figures.column.name for figures in report.columns}) == 2
 
 
 def test_servers_of_one_model_are_columns_of_their_own() -> None:
