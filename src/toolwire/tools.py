@@ -33,8 +33,6 @@ _SHAPES = (
     '"name", "parameters"}, Anthropic {"name", "input_schema"}, MCP {"name", "inputSchema"}, '
     'plain {"name", "description", "parameters"}'
 )
-
-
 TIER = "a Tier, such as Tier.RUN"
 
 
@@ -239,12 +237,15 @@ class ToolBehavior:
     timeout: float | None = None
 
     def replace(self, options: BehaviorOptions) -> ToolBehavior:
-        """Return a behavior with these options; others stay as they are."""
-        changes: dict[str, Any] = {
-            name: value for name, value in options.items() if value is not None and name in _OWN_OPTIONS
-        }
-        if changes.get("gives_answer"):
-            changes["ends_turn"] = True
+        """Return a behavior with these options; others stay as they are.
+
+        Raises:
+            DefinitionError: the tool would give the answer, and not end the turn.
+            TypeError: an option has another type.
+        """
+        changes: dict[str, Any] = {name: value for name in _OWN_OPTIONS if (value := options.get(name)) is not None}
+        if changes.get("gives_answer", self.gives_answer) and not changes.setdefault("ends_turn", True):
+            raise DefinitionError("a tool that gives the answer ends the turn: leave out ends_turn=False")
         for name in ("preview", "check"):
             if not callable(changes.get(name, callable)):
                 raise wrong_type(name, changes[name], "a function of the arguments")
@@ -335,7 +336,7 @@ def tool(
             hints for APIs that know them, such as `{"strict": True}`.
 
     Raises:
-        DefinitionError: a model cannot call the function's signature, or the name cannot be used.
+        DefinitionError: a model cannot call the function, the name cannot be used, or options contradict each other.
         TypeError: an option is unknown.
     """
     check_options("tool", options, ToolOptions.__annotations__)

@@ -31,6 +31,17 @@ def test_tool_that_gives_the_answer_ends_the_turn() -> None:
     done = toolwire.tool(ending_tools()[0].function)
     for answering in (answer_tool(), done.replace(gives_answer=True), toolwire.tool(gives_answer=True)(done.function)):
         assert (answering.behavior.ends_turn, answering.behavior.gives_answer) == (True, True)
+        assert not answering.replace(gives_answer=False, ends_turn=False).behavior.ends_turn
+
+
+def test_tool_that_gives_the_answer_cannot_leave_the_turn_open() -> None:
+    done = ending_tools()[0].function
+    for make in (
+        lambda: answer_tool().replace(ends_turn=False),
+        lambda: toolwire.tool(gives_answer=True, ends_turn=False)(done),
+    ):
+        with pytest.raises(toolwire.DefinitionError, match="gives the answer ends the turn"):
+            make()
 
 
 @pytest.mark.mission("C31")
