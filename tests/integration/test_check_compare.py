@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,13 +25,19 @@ KEY = "secret-key-of-the-test"
 
 
 @contextmanager
-def vendor(*mistakes: str) -> Iterator[str]:
-    """Serve a model that calls if the text says so; a mistake in the text happens if this vendor makes it."""
+def vendor(*mistakes: str, before: Callable[[str], None] = lambda text: None) -> Iterator[str]:
+    """Serve a model that calls if the text says so; a mistake in the text happens if this vendor makes it.
+
+    Args:
+        mistakes: the mistakes that this vendor makes.
+        before: called with each text before it is answered.
+    """
 
     def answer(asked: Asked) -> Answer:
         if asked.method == "GET":
             return Answer(json.dumps({"data": [{"id": "kimi"}]}).encode())
         text = json.loads(asked.body)["messages"][-1]["content"]
+        before(text)
         mistake = next((mistake for mistake in mistakes if mistake in text), "")
         if mistake == "refused":
             return Answer(json.dumps({"error": {"message": f"no quota for {KEY}"}}).encode(), status=400)
@@ -107,6 +118,41 @@ def test_equal_vendors_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -
         )
         assert run(["check", f"{maker}/v1", "--compare", f"{maker}/v1", "--fail-under", "1"]) == 1
     assert "no endpoint called" in capsys.readouterr().out
+
+
+def test_an_endpoint_without_answers_leaves_a_report_of_the_other(folder: Path) -> None:
+    with vendor() as maker:
+        profiles(folder, maker, "http://127.0.0.1:1")
+        assert run(["check", "vendor", "--compare", "maker", "--requests", "requests.jsonl", "--report", "r.json"]) == 2
+    report = json.loads((folder / "r.json").read_text())
+    assert report["errors"] == {"reference": 0, "compared": 8}
+    assert [pair["reference"]["is_called"] for pair in report["answers"]] == [True] * 7 + [False]
+
+
+def test_an_interruption_writes_the_answers_so_far(folder: Path) -> None:
+    goes_on, some = threading.Event(), threading.Semaphore(0)
+    numbers = itertools.count(1)
+
+    def slow(text: str) -> None:
+        number = next(numbers)
+        some.release()
+        if number > 2:
+            goes_on.wait(30)
+
+    with vendor() as maker, vendor(before=slow) as other:
+        profiles(folder, maker, other)
+        options = ("--compare", "maker", "--requests", "requests.jsonl", "--report", "report.json")
+        command = (sys.executable, "-m", "toolwire", "check", "vendor", *options)
+        # In a session of its own, as at a terminal: the background of a shell may ignore the signal.
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
+            for _ in range(6):  # two answers, and four requests at the same time that get none
+                assert some.acquire(timeout=30)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=30)
+            goes_on.set()
+    assert process.returncode == 130
+    assert errors == "toolwire: the check was interrupted with 6 of 8 requests left\n"
+    assert len(json.loads((folder / "report.json").read_text())["answers"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import typer
 from toolwire._surface import needs_extra
 from toolwire.cli.busy_sign import BUSY
 from toolwire.cli.check_report import (
+    INTERRUPTION,
     Hidden,
     ResultTable,
     counts_of,
@@ -55,9 +56,6 @@ result is printed when its probe ends.
 
 Exit status: 0 no probe failed, 1 a probe failed or a comparison is under --fail-under, 2 wrong usage, no key is set, or
 no API is at the address, 130 interrupted; the reports then have the results so far."""
-
-INTERRUPTION = "the check was interrupted"
-"""Why probes that were left have no result."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from toolwire.cli.console import console, labelled, print_rows, safe, styled
 from toolwire.probes.probe import STATUSES, Probe, ProbeResult, Status
 from toolwire.text.truncate import truncate
 
+INTERRUPTION = "the check was interrupted"
+"""Why probes that were left have no result."""
 STYLES: dict[Status, str] = {"passed": "green", "failed": "red", "not shown": "yellow"}
 MAX_WRITTEN = 100_000
 """Maximum length of a request or an answer in the file with all exchanges, in characters."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from toolwire._surface import needs_extra
 from toolwire.cli.busy_sign import BUSY
+from toolwire.cli.check_report import INTERRUPTION
 from toolwire.cli.console import emit, say
 from toolwire.cli.open_endpoint import OpenEndpoint, open_endpoint
 from toolwire.cli.vendor_report import comparison_row, show_comparison, write_comparison
@@ -19,7 +20,7 @@ from toolwire.errors import ConfigurationError
 
 with needs_extra("A comparison", "eval"):
     from toolwire.evaluation.compared_requests import ComparedRequest, own_requests, read_requests
-    from toolwire.evaluation.vendor_comparison import VendorAnswer, VendorComparison, compare_vendors
+    from toolwire.evaluation.vendor_comparison import ComparedAnswers, VendorAnswer, VendorComparison, compare_vendors
 
 if TYPE_CHECKING:
     from toolwire.cli.check_command import CheckOptions
@@ -32,7 +33,7 @@ def compare_endpoints(reference: ModelProfile, compared: ModelProfile, options: 
     """Compare two endpoints, show the result, and return whether all measures reach `--fail-under`.
 
     Raises:
-        ConfigurationError: the requests cannot be read, or an endpoint answered none of them.
+        ConfigurationError: the requests cannot be read, or an endpoint answered none of them; the report is written.
         OSError: the report cannot be written.
     """
     requests = own_requests()
@@ -52,26 +53,54 @@ def compare_endpoints(reference: ModelProfile, compared: ModelProfile, options: 
 async def _run(
     reference: OpenEndpoint, compared: OpenEndpoint, requests: Sequence[ComparedRequest], options: CheckOptions
 ) -> VendorComparison:
+    """Compare two endpoints, show the result, and write the report.
+
+    Raises:
+        ConfigurationError: an endpoint answered no request; the report is written.
+        OSError: the report cannot be written.
+        CancelledError: the comparison was interrupted; the report is written.
+    """
+    answers: list[ComparedAnswers] = []
     try:
         reference, compared = await reference.with_model(), await compared.with_model()
+        names = {"reference": _name(reference), "compared": _name(compared)}
         clients = [endpoint.connect(endpoint.transport, False) for endpoint in (reference, compared)]
         ask = [partial(_ask, client, options.max_tokens) for client in clients]
         with BUSY.counting("requests", [""] * len(requests)) as next_request:
-            comparison = await compare_vendors(ask[0], ask[1], requests, each=lambda _: next_request())
+
+            def keep(answer: ComparedAnswers) -> None:
+                answers.append(answer)
+                next_request()
+
+            try:
+                comparison = await compare_vendors(ask[0], ask[1], requests, each=keep)
+            except asyncio.CancelledError:  # Ctrl-C: the requests so far are paid for
+                _write_report(_without_secrets(VendorComparison(tuple(answers)), clients), names, options)
+                left = len(requests) - len(answers)
+                say(f"toolwire: {INTERRUPTION} with {left} of {len(requests)} requests left", "yellow")
+                raise
     finally:
         await reference.transport.close()
         await compared.transport.close()
 
     comparison = _without_secrets(comparison, clients)
-    names = {"reference": _name(reference), "compared": _name(compared)}
+    _write_report(comparison, names, options)
     _check_answered(comparison, names)
     if options.json:
         emit({"endpoints": names, **comparison_row(comparison)})
     else:
         show_comparison(comparison, names)
+    return comparison
+
+
+def _write_report(comparison: VendorComparison, names: Mapping[str, str], options: CheckOptions) -> None:
+    """Write the report if the options name a file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     if options.report is not None:
         write_comparison(options.report, names, comparison)
-    return comparison
 
 
 async def _ask(client: Client, max_tokens: int, chat: ChatRequest) -> ParsedResponse:
