@@ -31,9 +31,10 @@ def open_database(
     Args:
         path: the file; it and its directory are created if they do not exist.
         schema: statements that create the tables.
-        version: of the schema, from 1. Tables of an older version are dropped and created again.
+        version: of the schema, from 1. With `make`, tables of an older version are dropped and created again.
         wait: seconds to wait for another process that writes.
-        make: create what does not exist; otherwise a missing file is an error, and so is a file without these tables.
+        make: create what does not exist; otherwise a missing file is an error, and so is a file without these tables
+            or with those of an older version.
 
     Raises:
         StateError: the file cannot be used; the message names it. Its cause is `sqlite3.NotSupportedError` if the file
@@ -182,6 +183,10 @@ def _check_owner(connection: sqlite3.Connection, schema: Sequence[str], version:
     tables = {name for (name,) in connection.execute(_OWN_TABLES)}
     if not (expected <= tables if current == version else tables <= expected):
         raise sqlite3.NotSupportedError("it is a database of another program")
+    # Another program may give its tables the same names, so a reader drops and creates none.
+    if not make and current < version:
+        reason = "it was created by an older Toolwire, or by another program" if tables else "it has no tables"
+        raise sqlite3.NotSupportedError(reason)
 
 
 @lru_cache(maxsize=16)

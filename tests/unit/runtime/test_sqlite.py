@@ -39,3 +39,26 @@ def test_a_file_of_another_program_stays_as_it_is(tmp_path: Path, version: int, 
     assert path.read_bytes() == content
     if not make:
         assert path.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("CREATE TABLE runs (text TEXT)", "an older Toolwire, or by another program"),
+        ("PRAGMA application_id=7", "has no tables"),
+    ],
+    ids=["tables", "empty"],
+)
+def test_a_reader_changes_no_file_whose_tables_may_be_of_another_program(
+    tmp_path: Path, statement: str, reason: str, version: int
+) -> None:
+    path = tmp_path / "races.db"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement)
+        connection.execute(f"PRAGMA user_version={version}")
+    content = path.read_bytes()
+    with pytest.raises(StateError, match=reason) as caught:
+        open_database(path, ["CREATE TABLE runs (id TEXT)", "CREATE TABLE turns (id TEXT)"], 2, make=False)
+    assert isinstance(caught.value.__cause__, sqlite3.NotSupportedError)
+    assert path.read_bytes() == content
