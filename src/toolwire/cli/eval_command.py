@@ -455,6 +455,6 @@ def _show(report: Report) -> None:
         for figures in report.columns
     ]
     titles = ("column", "right", "of the questions that expect calls", "well-formed", "irrelevance", "timeouts")
-    print_rows(titles, rows, fold=("column",), right=titles[1:])
+    print_rows(titles, rows, fold=titles, right=titles[1:])
     if report.changed:
         console().print(styled(f"{counted(len(report.changed), 'verdict')} differ from those in the log."))

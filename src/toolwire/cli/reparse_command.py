@@ -129,7 +129,10 @@ def reparse(
             say(f"toolwire: {line}", "yellow")
         say(f"The rows that differ: {options.out / _DIFFERENT}")
     if broken and all(set(row) == {"broken"} for row in summary["counts"].values()):
-        raise CliError("none of the rows is an answer; --help describes those that can be read")
+        raise CliError(
+            "none of the rows is an answer: files of JSON have one object in each line, and --help describes the rows "
+            "that can be read"
+        )
     if options.check and any(row.get(kind) for row in summary["counts"].values() for kind in _LOSSES):
         raise typer.Exit(1)
 
@@ -200,7 +203,8 @@ def _show(summary: dict[str, Any]) -> None:
         total = sum(counts.values())
         cells = [f"{counts.get(kind, 0)} ({percentage(counts.get(kind, 0), total)})" for kind in kinds]
         rows.append((styled(model or "(no model)", "bold"), Text(str(total)), *map(Text, cells)))
-    print_rows(("model", "answers", *kinds), rows, fold=("model",), right=("answers", *kinds))
+    titles = ("model", "answers", *kinds)
+    print_rows(titles, rows, fold=titles, right=titles[1:])
     for kind in kinds:
         say(f"{kind}: {CLASSES[kind]}")
     for shown in ("gained", *_LOSSES):

@@ -46,7 +46,7 @@ def show_report_profiles(report: Path, name: str, *, json: bool) -> None:
         if json:
             emit({"model": model, "profile": _profile(rows[0]), "formats": [_figures(row) for row in rows]})
         else:
-            print_rows(_COLUMNS, [_cells(model, row) for row in rows], right=_COLUMNS[3:])
+            print_rows(_COLUMNS, [_cells(model, row) for row in rows], fold=_COLUMNS, right=_COLUMNS[3:])
             rivals = [row for row in rows[1:] if row.right.high >= rows[0].right.low]
             others = counted(len(rivals), "other way")
             unsure = f" ({others} may be as good: more questions tell)" if rivals else ""

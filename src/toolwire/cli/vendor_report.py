@@ -59,7 +59,7 @@ def show_comparison(comparison: VendorComparison, names: Mapping[str, str]) -> N
         measures = (f"{percent(shares[column].value)}, {interval(shares[column])}", f1[column])
         rows.append([styled(text) for text in (names[column], *map(str, counts), *measures)])
     titles = ("endpoint", "calls", "words", "errors", "schema accuracy", "trigger similarity")
-    print_rows(titles, rows, fold=("endpoint",), right=("calls", "words", "errors"))
+    print_rows(titles, rows, fold=titles, right=("calls", "words", "errors"))
     screen = console()
     for column, answers in columns.items():
         faults = [
