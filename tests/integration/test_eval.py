@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +21,7 @@ import toolwire
 from toolwire import ParsedResponse, ToolCall, Usage
 from toolwire.agent.model_pool import Models
 from toolwire.cli import run
+from toolwire.evaluation.readings import READINGS
 from toolwire.wire.prompt_styles import DEFAULT_STYLE
 
 __all__ = ["counted", "leaderboard"]
@@ -43,6 +45,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         {"id": "joke", "question": "Tell me a joke.", "tools": [TOOL], "refusal": True},
     ]  # fmt: skip
     (tmp_path / "mine.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    (tmp_path / "tool.json").write_text(json.dumps(TOOL), "utf-8")
     (tmp_path / "m.gguf").write_bytes(b"GGUF")
     return tmp_path
 
@@ -79,6 +82,19 @@ def test_a_suite_is_asked_judged_and_reported(counted: CountedModel, capsys: pyt
     wrong = next(answer for answer in report["wrong"] if answer["question"] == "rome")
     assert wrong["text"] == PARIS and wrong["calls"] == [["get_weather", {"city": "Paris"}]]
     assert len(counted.prompts) == 6
+
+
+@pytest.mark.usefixtures("counted")
+def test_the_table_is_complete_in_a_terminal_of_eighty_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {"COLUMNS": "80", "FORCE_COLOR": "1", "NO_COLOR": "1", "TERM": "xterm"}.items():
+        monkeypatch.setenv(name, value)
+    assert run(["eval", *LOCAL]) == 0
+    lines = re.sub(r"\x1b\[[\d;]*m", "", capsys.readouterr().out).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) < 5 * len(READINGS)
+    assert "whole_message" in "".join(lines) and "…" not in "".join(lines)
 
 
 def in_hermes(name: str, **arguments: Any) -> str:
@@ -409,6 +425,7 @@ def test_a_report_that_is_written_anew_stays_with_its_answers(
         (("recorded:no.db", "--model", "m.gguf"), "recorded:no.db: there is no file no.db"),
         (("mine.jsonl", "--rescore", "x"), "leave out the suite"),
         (("--rescore", "mine.jsonl"), "is not a log of toolwire eval"),
+        (("--rescore", "tool.json"), "(eval: this key is missing); name the directory of an evaluation"),
         (("--rescore", "."), "is not a log of toolwire eval|has no log"),
         (("bfkl:live", "--model", "m.gguf"), "did you mean bfcl:live?"),
         (("bfcl:simpel", "--model", "m.gguf"), "did you mean bfcl:simple?"),

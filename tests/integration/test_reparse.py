@@ -57,7 +57,7 @@ def test_classes_by_model_in_processes_and_without(here: Path, capsys: pytest.Ca
         "m1": {"gained": 200, "none": 200},
     }
     assert alone["rows"] == 1_200
-    assert alone["broken"][0].startswith("a.jsonl, row 6: it has neither a text")
+    assert alone["broken"][0].startswith("a.jsonl, row 6: it has no text")
     several, _ = reparse(capsys, "a.jsonl", "-f", "hermes", "--workers", "2", "--out", "two")
     assert several == alone
     assert Path("one/different.jsonl").read_bytes() == Path("two/different.jsonl").read_bytes()
@@ -98,7 +98,7 @@ def test_the_table_and_the_check(here: Path, capsys: pytest.CaptureFixture[str])
     assert captured.out.startswith("model\tanswers\tsame\tnone\tgained\tlost\tbroken\n")
     assert "m0\t3\t2 (66.7%)\t0 (0.0%)\t0 (0.0%)\t1 (33.3%)\t0 (0.0%)\n" in captured.out
     assert "lost    a.jsonl, row 1\n" in captured.out
-    assert "toolwire: a.jsonl, row 6: it has neither a text" in captured.err
+    assert "toolwire: a.jsonl, row 6: it has no text" in captured.err
     (here / "good.jsonl").write_text(json.dumps({"text": HERMES, "calls": [json.loads(JSON)]}), "utf-8")
     assert run(["reparse", "good.jsonl", "-f", "hermes", "--workers", "1", "--check", "--out", "good"]) == 0
 
@@ -107,8 +107,9 @@ def test_a_file_without_any_answer_is_bad_input(here: Path, capsys: pytest.Captu
     (here / "notes.jsonl").write_text('{"note": 1}\nno JSON\n', "utf-8")
     assert run(["reparse", "notes.jsonl", "--workers", "1"]) == 2
     captured = capsys.readouterr()
-    assert "toolwire: notes.jsonl, row 1: it has neither a text" in captured.err
-    assert captured.err.endswith("toolwire: none of the rows is an answer; --help describes those that can be read\n")
+    assert "toolwire: notes.jsonl, row 1: it has no text" in captured.err
+    *_, last = captured.err.splitlines()
+    assert last.startswith("toolwire: none of the rows is an answer: files of JSON have one object in each line, and")
 
 
 @pytest.mark.parametrize(

@@ -83,6 +83,8 @@ def fault_words(fault: Any) -> str:
             return "this key is missing"
         case "model_type":
             return "a table or an object is expected"
+        case "too_short" | "string_too_short" if not fault["input"]:
+            return "it is empty"
     return str(fault["msg"]).removeprefix("Value error, ")
 
 

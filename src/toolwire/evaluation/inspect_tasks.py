@@ -20,6 +20,7 @@ from inspect_ai.model import (
 )
 from inspect_ai.scorer import Score, Scorer, Target, accuracy, scorer, stderr
 from inspect_ai.solver import Generate, Solver, TaskState, solver
+from pydantic import ValidationError
 
 from toolwire.errors import ConfigurationError
 from toolwire.evaluation.asked_model import AskSettings, EvaluationLimits, ModelChoice, choice_record
@@ -29,7 +30,7 @@ from toolwire.evaluation.inspect_model import ANSWER, PROVIDER
 from toolwire.evaluation.inspect_values import answer_of, chat_message, tool_info
 from toolwire.evaluation.model_answer import AnswerStore, ModelAnswer
 from toolwire.evaluation.readings import READINGS, Reading
-from toolwire.evaluation.suite import BrokenRow, Suite, SuiteQuestion
+from toolwire.evaluation.suite import BrokenRow, Suite, SuiteQuestion, validation_message
 from toolwire.evaluation.verdicts import question_from_json, question_to_json, verdicts
 from toolwire.models.backends import text_of
 
@@ -253,9 +254,12 @@ def read_logs(paths: Iterable[Path]) -> list[AskedQuestion]:
                 answer = answer_of(sample.output)
                 answered.append(AskedQuestion(choice, question, answer, stored, str(record["suite"]), settings, broken))
         except (OSError, KeyError, ValueError, TypeError, IndexError) as error:
-            detail = " ".join(str(error).split())[:200]
+            detail = (
+                validation_message(error) if isinstance(error, ValidationError) else f"{type(error).__name__}: {error}"
+            )
             raise ConfigurationError(
-                f"{path} is not a log of toolwire eval ({type(error).__name__}: {detail})"
+                f"{path} is not a log of toolwire eval ({' '.join(detail.split())[:200]}); "
+                "name the directory of an evaluation, or a log in its directory logs"
             ) from error
     return answered
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from toolwire.errors import ConfigurationError, DefinitionError
 from toolwire.evaluation.call_scoring import AcceptableCall, ExpectedCalls
 from toolwire.evaluation.conversations import ScriptedConversation
 from toolwire.messages import Message, TextPart
-from toolwire.text.json_text import standard_json, within_limits
+from toolwire.text.json_text import json_type, line_text, standard_json, within_limits
 from toolwire.text.limits import MAX_DEPTH
 from toolwire.tools import ToolDefinition, definitions
 
@@ -224,10 +225,15 @@ def read_row(line: bytes) -> Any:
     """Return the JSON value of a row that is sent to models and stored in logs.
 
     Raises:
-        ValueError: it is not JSON, or has no form in other programs.
+        ValueError: it is not an object of JSON, or has no form in other programs.
         RecursionError: it is nested too deeply.
     """
-    value = standard_json(line)
+    try:
+        value = standard_json(line_text(line))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"it is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(f"it is a JSON {json_type(value)}, and not an object")
     if not within_limits(value):
         raise ValueError(f"it has half of a surrogate pair, a number that is too long, or more than {MAX_DEPTH} levels")
     return value

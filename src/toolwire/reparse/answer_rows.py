@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolwire.providers.api_registry import api_of
+from toolwire.text.json_text import json_type, line_text
 from toolwire.text.limits import MAX_DEPTH
 
 Calls = list[tuple[str, Any]]
@@ -46,14 +47,15 @@ def answer_row(line: bytes) -> AnswerRow:
     Raises:
         ValueError: it is not an answer; the message says why.
     """
+    content = line_text(line)
     try:
-        value = json.loads(line)
+        value = json.loads(content)
     except RecursionError as error:
         raise ValueError(f"it has more than {MAX_DEPTH} levels") from error
     except ValueError as error:
         raise ValueError(f"it is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise ValueError(f"it is a JSON {type(value).__name__}, and not an object")
+        raise ValueError(f"it is a JSON {json_type(value)}, and not an object")
     tools = _tools(value)
     response = value
     for _ in range(len(_WRAPPERS) + 1):
@@ -74,7 +76,7 @@ def answer_row(line: bytes) -> AnswerRow:
     messages = value.get("messages")
     if isinstance(messages, list) and messages and isinstance(messages[-1], dict):
         return _message_row(value, messages[-1], tools)
-    raise ValueError(f"it has neither a text ({', '.join(_TEXTS)}) nor the response of a known API")
+    raise ValueError(f"it has no text ({', '.join(_TEXTS)}), no messages, and no response of a known API")
 
 
 def _text_row(

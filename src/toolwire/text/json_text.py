@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 from collections.abc import Callable
@@ -134,6 +135,24 @@ def standard_json(text: str | bytes, *, lets_threads_run: bool = False) -> Any:
     """
     hook = same_object if lets_threads_run else None
     return json.loads(text, object_hook=hook, parse_constant=refuse_constant, parse_float=finite_number)
+
+
+def line_text(line: bytes) -> str:
+    """Return a line of a file of JSON lines as text; a byte order mark is left out.
+
+    Raises:
+        ValueError: it is not UTF-8. The lines of a file in UTF-16 contain NUL bytes, which no text of JSON has.
+    """
+    try:
+        text = line.removeprefix(codecs.BOM_UTF8).decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError as error:
+        place = f"byte 0x{line[error.start]:02x} at position {error.start}"
+        raise ValueError(f"it is not UTF-8: {place}; convert the file first, with iconv for example") from error
+    if "\0" in text:
+        raise ValueError(
+            "it has NUL bytes, as files in UTF-16 do; convert the file to UTF-8 first, with iconv for example"
+        )
+    return text
 
 
 _scan_once: Callable[[str, int], tuple[Any, int]] = vars(

@@ -52,12 +52,12 @@ def test_rows_of_all_kinds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        ("{", "Expecting property name"),
+        ("{", "it is not JSON: Expecting property name"),
         ("[" * 100_000, "recursion"),
-        ("3", "a table or an object is expected"),
-        (row(question=""), "question"),
+        ("3", "it is a JSON number, and not an object"),
+        (row(question=""), "question: it is empty"),
         (row(question="\ud800"), "half of a surrogate pair"),
-        (row(tools=[]), "tools"),
+        (row(tools=[]), "tools: it is empty"),
         (row(tools=[{"nothing": 1}]), "name"),
         (row(call=CALLS), "call: there is no such key"),
         (row(calls=[]), '"calls" is empty'),
@@ -93,6 +93,13 @@ def test_a_broken_row_is_named_by_its_line_and_the_others_count(tmp_path: Path, 
     (broken,) = suite.broken
     assert broken.place.endswith("mine.jsonl, line 2")
     assert reason in broken.reason and "\n" not in broken.reason
+
+
+def test_a_file_in_utf_16_is_named_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_bytes("".join(json.dumps(row(id=name)) + "\n" for name in "ab").encode("utf-16"))
+    with pytest.raises(ConfigurationError, match=r"line 1: it is not UTF-8: .* with iconv"):
+        load_rows(path)
 
 
 def test_a_file_without_questions_is_an_error(tmp_path: Path) -> None:
