@@ -84,21 +84,25 @@ def _call_items(output: Any) -> list[dict[str, Any]]:
 
 
 def _items_are_in_order(exchanges: Sequence[ProbeExchange]) -> None:
+    is_cut = False
     for exchange in exchanges:
         events = _types(exchange)
         names = [name for name, _ in events]
-        if names[-1:] == ["response.incomplete"]:
-            raise RuleNotShown("the answer was cut off")
-        if names[:1] != ["response.created"] or names[-1:] != ["response.completed"]:
+        ends_early = names[-1:] == ["response.incomplete"]
+        is_cut = is_cut or ends_early
+        if names[:1] != ["response.created"] or not (ends_early or names[-1:] == ["response.completed"]):
             raise ProbeFailed(f"the stream begins with {names[:1]} and ends with {names[-1:]}")
         numbers = [number for _, event in events if isinstance(number := event.get("sequence_number"), int)]
         if len(numbers) < len(events) or any(first >= second for first, second in pairwise(numbers)):
             raise ProbeFailed("the numbers of the events do not rise")
-        if names.count("response.output_item.added") != names.count("response.output_item.done"):
+        starts, ends = names.count("response.output_item.added"), names.count("response.output_item.done")
+        if starts != ends and not ends_early:
             raise ProbeFailed("an item of the output begins and does not end")
         indexes = [event.get("output_index") for name, event in events if name == "response.output_item.added"]
         if indexes != list(range(len(indexes))):
             raise ProbeFailed(f"the items of the output have the indexes {indexes}, not {list(range(len(indexes)))}")
+    if is_cut:
+        raise RuleNotShown("an answer was cut off")
 
 
 def _ends_as_streamed(exchanges: Sequence[ProbeExchange]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import pytest
 
@@ -19,20 +20,38 @@ def probe(id: str) -> Probe:
     return named
 
 
-def stream_of(*events: str) -> ProbeExchange:
-    """Return a stream of Responses with these types of events."""
-    objects = (json.dumps({"type": event, "sequence_number": number}) for number, event in enumerate(events))
-    body = "".join(f"event: {event}\ndata: {data}\n\n" for event, data in zip(events, objects, strict=True))
+def stream_of(*events: str, numbers: Iterable[int] = range(9)) -> ProbeExchange:
+    """Return a stream of Responses with these types of events, and one item of the output at most."""
+    objects = [
+        {"type": event, "sequence_number": number, "output_index": 0}
+        for event, number in zip(events, numbers, strict=False)
+    ]
+    body = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in objects)
     return ProbeExchange(CALL_STREAM, get_api("openai_responses"), pieces=(Piece(0.1, body.encode()),))
 
 
-def test_stream_that_was_cut_shows_nothing_about_its_events() -> None:
+CUT = ("response.created", "response.output_item.added", "response.incomplete")
+
+
+def test_stream_that_was_cut_shows_nothing_about_its_end() -> None:
     judge = probe("items").judge
     judge([stream_of("response.created", "response.completed")])
     with pytest.raises(ProbeFailed, match="ends with"):
         judge([stream_of("response.created", "response.output_text.done")])
+    with pytest.raises(ProbeFailed, match="does not end"):
+        judge([stream_of("response.created", "response.output_item.added", "response.completed")])
     with pytest.raises(RuleNotShown, match="was cut off"):
-        judge([stream_of("response.created", "response.incomplete")])
+        judge([stream_of(*CUT)])
+
+
+def test_streams_beside_one_that_was_cut_and_its_own_beginning_are_judged() -> None:
+    judge = probe("items").judge
+    with pytest.raises(ProbeFailed, match="ends with"):
+        judge([stream_of(*CUT), stream_of("response.created")])
+    with pytest.raises(ProbeFailed, match="do not rise"):
+        judge([stream_of(*CUT, numbers=(1, 1, 2))])
+    with pytest.raises(ProbeFailed, match="begins with"):
+        judge([stream_of(*CUT[1:])])
 
 
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
