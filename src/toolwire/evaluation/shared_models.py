@@ -35,7 +35,10 @@ def load_shared(name: str) -> Writer:
 
 def _prompt_cache() -> int:
     """Return the memory for the prompts of a model, in MiB."""
-    if not hasattr(os, "sysconf"):
+    try:
+        size, pages = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # Windows lacks the function, and other systems the names
         return _PROMPT_CACHE
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") >> 20
-    return min(_PROMPT_CACHE, memory // 8)
+    if pages <= 0:  # the system does not know it, and a negative cache would have no limit
+        return _PROMPT_CACHE
+    return min(_PROMPT_CACHE, (size * pages >> 20) // 8)

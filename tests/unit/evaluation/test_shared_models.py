@@ -21,5 +21,11 @@ def test_prompts_get_a_share_of_the_memory_of_a_small_machine(
 
 
 def test_machine_that_does_not_say_its_memory_gives_the_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(name: str) -> int:
+        raise ValueError("unrecognized configuration name")
+
+    for sysconf in ({"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": -1}.__getitem__, unknown):
+        monkeypatch.setattr(os, "sysconf", sysconf)
+        assert shared_models._prompt_cache() == 2048
     monkeypatch.delattr(os, "sysconf")
     assert shared_models._prompt_cache() == 2048
