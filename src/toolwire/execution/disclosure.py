@@ -127,10 +127,10 @@ class Disclosure:
         # New tools come last and the order before them stays, so that a provider can reuse its cache of the prompt.
         # A model that has to call a tool in every answer could not end its turn without those that do.
         ending = [name for name in definitions if self._ends_turn(name)]
-        early = [name for name in dict.fromkeys((*self._always, *ending)) if name in definitions]
-        late = [name for name in self._found if name in definitions and name not in early]
-        rest = [tool for name, tool in definitions.items() if name not in (*early, *late)]
-        chosen = [*(definitions[name] for name in early), self.definition(rest), *(definitions[name] for name in late)]
+        early = {name: definitions[name] for name in (*self._always, *ending) if name in definitions}
+        late = {name: definitions[name] for name in self._found if name in definitions and name not in early}
+        rest = [tool for name, tool in definitions.items() if name not in early and name not in late]
+        chosen = [*early.values(), self.definition(rest), *late.values()]
         # With nothing left to find, the tool that finds would only cost tokens.
         if not rest:
             chosen = list(definitions.values())
