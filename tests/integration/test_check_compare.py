@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import signal
 import subprocess
@@ -20,7 +19,7 @@ from toolwire.cli import run
 
 PARAMETERS = {"type": "object", "properties": {"days": {"type": "integer"}}, "required": ["days"]}
 TOOL = {"type": "function", "function": {"name": "wait", "parameters": PARAMETERS}}
-TEXTS = ["call"] * 4 + ["call, broken", "call, silent", "call, refused", "words"]
+TEXTS = [*(f"call {number}" for number in range(4)), "call, broken", "call, silent", "call, refused", "words"]
 KEY = "secret-key-of-the-test"
 
 
@@ -130,13 +129,16 @@ def test_an_endpoint_without_answers_leaves_a_report_of_the_other(folder: Path) 
 
 
 def test_an_interruption_writes_the_answers_so_far(folder: Path) -> None:
-    goes_on, some = threading.Event(), threading.Semaphore(0)
-    numbers = itertools.count(1)
+    is_fifth_asked, goes_on, asked = threading.Event(), threading.Event(), threading.Semaphore(0)
 
     def slow(text: str) -> None:
-        number = next(numbers)
-        some.release()
-        if number > 2:
+        number = TEXTS.index(text)
+        asked.release()
+        if number == 4:
+            is_fifth_asked.set()
+        if number == 0:
+            is_fifth_asked.wait(30)  # the second request is answered before the first one
+        elif number > 1:
             goes_on.wait(30)
 
     with vendor() as maker, vendor(before=slow) as other:
@@ -146,13 +148,15 @@ def test_an_interruption_writes_the_answers_so_far(folder: Path) -> None:
         # In a session of its own, as at a terminal: the background of a shell may ignore the signal.
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as process:
             for _ in range(6):  # two answers, and four requests at the same time that get none
-                assert some.acquire(timeout=30)
+                assert asked.acquire(timeout=30)
             process.send_signal(signal.SIGINT)
             _, errors = process.communicate(timeout=30)
             goes_on.set()
     assert process.returncode == 130
     assert errors == "toolwire: the check was interrupted with 6 of 8 requests left\n"
-    assert len(json.loads((folder / "report.json").read_text())["answers"]) == 2
+    report = json.loads((folder / "report.json").read_text())
+    assert [answer["request"] for answer in report["answers"]] == ["line 1", "line 2"]
+    assert (report["requests"], report["requests_left"]) == (2, 6)
 
 
 @pytest.mark.parametrize(

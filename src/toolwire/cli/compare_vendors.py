@@ -60,25 +60,26 @@ async def _run(
         OSError: the report cannot be written.
         CancelledError: the comparison was interrupted; the report is written.
     """
-    answers: list[ComparedAnswers] = []
+    answers: dict[str, ComparedAnswers] = {}
     try:
         reference, compared = await reference.with_model(), await compared.with_model()
         names = {"reference": _name(reference), "compared": _name(compared)}
         clients = [endpoint.connect(endpoint.transport, False) for endpoint in (reference, compared)]
         ask = [partial(_ask, client, options.max_tokens) for client in clients]
-        with BUSY.counting("requests", [""] * len(requests)) as next_request:
+        try:
+            with BUSY.counting("requests", [""] * len(requests)) as next_request:
 
-            def keep(answer: ComparedAnswers) -> None:
-                answers.append(answer)
-                next_request()
+                def keep(answer: ComparedAnswers) -> None:
+                    answers[answer.request] = answer
+                    next_request()
 
-            try:
                 comparison = await compare_vendors(ask[0], ask[1], requests, each=keep)
-            except asyncio.CancelledError:  # Ctrl-C: the requests so far are paid for
-                _write_report(_without_secrets(VendorComparison(tuple(answers)), clients), names, options)
-                left = len(requests) - len(answers)
-                say(f"toolwire: {INTERRUPTION} with {left} of {len(requests)} requests left", "yellow")
-                raise
+        except asyncio.CancelledError:  # Ctrl-C: the requests so far are paid for
+            in_order = tuple(answers[request.id] for request in requests if request.id in answers)
+            left = len(requests) - len(answers)
+            _write_report(_without_secrets(VendorComparison(in_order), clients), names, options, left)
+            say(f"toolwire: {INTERRUPTION} with {left} of {len(requests)} requests left", "yellow")
+            raise
     finally:
         await reference.transport.close()
         await compared.transport.close()
@@ -93,14 +94,16 @@ async def _run(
     return comparison
 
 
-def _write_report(comparison: VendorComparison, names: Mapping[str, str], options: CheckOptions) -> None:
-    """Write the report if the options name a file.
+def _write_report(
+    comparison: VendorComparison, names: Mapping[str, str], options: CheckOptions, requests_left: int = 0
+) -> None:
+    """Write the report if the options name a file; a comparison that was interrupted has requests left.
 
     Raises:
         OSError: it cannot be written.
     """
     if options.report is not None:
-        write_comparison(options.report, names, comparison)
+        write_comparison(options.report, names, comparison, requests_left)
 
 
 async def _ask(client: Client, max_tokens: int, chat: ChatRequest) -> ParsedResponse:

@@ -75,8 +75,14 @@ def show_comparison(comparison: VendorComparison, names: Mapping[str, str]) -> N
             )
 
 
-def write_comparison(path: str, names: Mapping[str, str], comparison: VendorComparison) -> None:
+def write_comparison(path: str, names: Mapping[str, str], comparison: VendorComparison, requests_left: int = 0) -> None:
     """Write a JSON file with the measures and all answers.
+
+    Args:
+        path: the file.
+        names: the names of "reference" and "compared".
+        comparison: the comparison.
+        requests_left: the number of requests that were not answered before an interruption.
 
     Raises:
         OSError: the file cannot be written.
@@ -84,6 +90,7 @@ def write_comparison(path: str, names: Mapping[str, str], comparison: VendorComp
     report = {
         "endpoints": dict(names),
         **comparison_row(comparison),
+        "requests_left": requests_left,
         "answers": [asdict(pair) for pair in comparison.answers],
     }
     Path(path).write_text(json.dumps(report, indent=1) + "\n", "utf-8")
