@@ -39,8 +39,8 @@ BLOCK = 250
 LONGEST = 6.0
 """Seconds after which a parser is not tried with longer texts."""
 
-FAILURES = (ValueError, TypeError, LookupError, AttributeError)
-"""Errors that parsers of the engines raise."""
+FAILURES = (ValueError, TypeError, LookupError, AttributeError, NotImplementedError)
+"""Errors that parsers of the engines raise, some of which are not written yet."""
 
 Feed = Callable[[str], Any]
 _MARKER = re.compile(r"<[|｜/]?[A-Za-z_][\w:|｜▁/-]*[|｜]?>|\[/?[A-Z_]{4,}\]")
