@@ -7,8 +7,8 @@ Each row is one call with a text of source code in one format. "streamed": the e
 characters, or one marker, at a time; the three parsers take turns, block by block. The parser that reads nothing writes
 each piece as arguments of a call, because an engine's delta of content costs less than one of a call, whatever is read.
 "whole": the engine's own reader of whole messages. Times are processor time, the least of several rounds. A parser that
-does not find the call is marked with "!". ">": the engine's own was not tried, because the size before took too long or
-it needs a checkpoint.
+does not find the call is marked with "!". ">": the engine's own was not tried, because it took too long or did not find
+the call at the size before, or it needs a checkpoint.
 """
 
 from __future__ import annotations
@@ -279,7 +279,8 @@ def measure(engine: Any, formats: list[str], ways: list[str], largest: int) -> i
                 print(f"{way:9}{format:16}{size:9}{row}", flush=True)
                 if is_slower or (way == "streamed" and times[OURS][0] > 1.3 * times[NOTHING][0]):
                     slower.append(f"{way} {format} {size}")
-                if times.get(OWN, (0.0, True))[0] > LONGEST:
+                seconds, is_right = times.get(OWN, (0.0, True))
+                if seconds > LONGEST or not is_right:
                     del names[OWN]
     print(f"over the bars: {len(slower)} of {count} rows")
     return 1 if slower else 0
