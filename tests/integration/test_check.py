@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from tests.integration.planted_faults import FAULTS
 from tests.integration.planted_losses import LOSSES
+from tests.integration.planted_spellings import SPELLINGS
 from tests.integration.probed_server import KEY, MODEL, Fault, probed
 from tests.integration.servers import Answer, serving
 
@@ -19,7 +20,7 @@ from toolwire.cli import run
 from toolwire.probes.all_probes import PROBES
 from toolwire.providers.request import ChatRequest
 
-PLANTED = {**FAULTS, **LOSSES}
+PLANTED = {**FAULTS, **LOSSES, **SPELLINGS}
 APIS = (
     *("openai_chat", "openai_responses", "anthropic_messages", "gemini", "bedrock_converse", "mistral", "cohere"),
     *("ollama", "groq", "openai_compatible"),

@@ -12,6 +12,7 @@ from toolwire.probes.judging import (
     REFERENCE,
     check_expressed,
     check_finish,
+    check_finish_word,
     check_readable,
     check_taken,
     check_whole_characters,
@@ -89,6 +90,7 @@ def _keeps_brackets(exchanges: Sequence[ProbeExchange]) -> None:
 
 def _stops(exchanges: Sequence[ProbeExchange]) -> None:
     for exchange in exchanges:
+        check_finish_word(exchange)
         check_finish(exchange, FinishReason.STOP)
 
 
@@ -116,6 +118,7 @@ def _keeps_characters(exchanges: Sequence[ProbeExchange]) -> None:
 def _says_that_it_was_cut(exchanges: Sequence[ProbeExchange]) -> None:
     (exchange,) = exchanges
     check_expressed(exchanges, "max_tokens")
+    check_finish_word(exchange)
     response, usage = exchange.response, reported_usage(exchange)
     if response.finish_reason is FinishReason.LENGTH:
         return

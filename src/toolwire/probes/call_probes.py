@@ -8,12 +8,13 @@ from typing import Final
 from toolwire.events import ArgumentsDelta
 from toolwire.messages import FinishReason, ToolCall
 from toolwire.probes import probe_requests as ask
-from toolwire.probes.answer_members import value_at
 from toolwire.probes.controls import check_model_copies, control_if_changed
 from toolwire.probes.judging import (
+    FINISH_WORDS,
     GUIDE,
     check_expressed,
     check_finish,
+    check_finish_word,
     check_not_in_text,
     check_offered,
     check_readable,
@@ -24,6 +25,7 @@ from toolwire.probes.judging import (
     reported_usage,
     shown,
     shown_call,
+    values_at,
 )
 from toolwire.probes.probe import FaultSuspected, Probe, ProbeFailed, RuleNotShown
 from toolwire.probes.probe_exchange import ProbeExchange, ProbeRequest, first_with_calls
@@ -35,12 +37,6 @@ _WHOLE_CALLS: Final = frozenset(("gemini", "mistral", "ollama"))
 """Kinds of APIs that stream each call in one piece."""
 _TOO_MANY: Final = 1.6
 """The ratio of two calls to their tokens, against the ratio of one call, from which one of the two is a copy."""
-_REASONS: Final = (
-    ("choices.0.finish_reason", "stop", "tool_calls"),
-    ("stop_reason", "end_turn", "tool_use"),
-    ("delta.stop_reason", "end_turn", "tool_use"),
-)
-"""The places of finish reasons, the one of an answer in words, and the one of an answer with calls."""
 _STREAMING: Final = f"{GUIDE}#streaming"
 _HANDLING: Final = f"{GUIDE}#handling-function-calls"
 
@@ -131,13 +127,13 @@ def _check_needs_ids(exchanges: Sequence[ProbeExchange]) -> None:
 
 def _finishes_with_calls(exchanges: Sequence[ProbeExchange]) -> None:
     exchange = exchange_with_calls(exchanges)
+    check_finish_word(exchange)
     # OpenAI itself ends a call that the request named with the reason for answers in words.
     named = (FinishReason.STOP,) if exchange.request.chat.tool_choice.name else ()
     check_finish(exchange, FinishReason.TOOL_CALLS, *named)
     # The response that Toolwire makes of an answer corrects this reason, and other clients do not.
-    values = [frame.value for frame in exchange.frames] if exchange.request.chat.stream else [exchange.json]
-    for path, wrong_word, word in _REASONS:
-        if not named and wrong_word in [value_at(value, path) for value in values]:
+    for path, wrong_word, word in FINISH_WORDS:
+        if not named and wrong_word in values_at(exchange, path):
             raise ProbeFailed(
                 f"the finish reason{exchange.place} is {wrong_word}, not {word}: clients that look at it ignore the "
                 "call"

@@ -8,6 +8,7 @@ from typing import Final
 from toolwire.messages import FinishReason
 from toolwire.probes import probe_requests as ask
 from toolwire.probes.judging import (
+    FINISH_WORDS,
     GUIDE,
     check_expressed,
     check_no_hidden_call,
@@ -15,6 +16,7 @@ from toolwire.probes.judging import (
     control_token,
     no_call,
     shown,
+    values_at,
 )
 from toolwire.probes.probe import FaultSuspected, Probe, ProbeFailed, RuleNotShown
 from toolwire.probes.probe_exchange import ProbeExchange, ProbeRequest
@@ -50,6 +52,9 @@ def _calls_nothing(exchanges: Sequence[ProbeExchange]) -> None:
     check_expressed(exchanges, "tool_choice")
     if exchange.response.tool_calls:
         raise ProbeFailed(f"the answer calls {shown(exchange.response)}{exchange.place}, although no call is allowed")
+    for path, _, word in FINISH_WORDS:
+        if word in values_at(exchange, path):
+            raise ProbeFailed(f"the finish reason{exchange.place} is {word}, but there is no call")
     if not exchange.response.content.strip():
         raise RuleNotShown(f"the answer is empty{exchange.place}")
 

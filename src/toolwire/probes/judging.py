@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from toolwire.client.response_body import json_of
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall, Usage, call_id
+from toolwire.probes.answer_members import value_at
 from toolwire.probes.probe import FaultSuspected, ProbeFailed, RuleNotShown
 from toolwire.probes.probe_exchange import SEED, ProbeExchange, first_with_calls
 from toolwire.providers.parsing import parse
@@ -19,6 +20,14 @@ GUIDE: Final = "https://platform.openai.com/docs/guides/function-calling"
 REFERENCE: Final = "https://platform.openai.com/docs/api-reference/chat"
 ERRORS: Final = "https://platform.openai.com/docs/guides/error-codes"
 STRUCTURED: Final = "https://platform.openai.com/docs/guides/structured-outputs"
+FINISH_WORDS: Final = (
+    ("choices.0.finish_reason", "stop", "tool_calls"),
+    ("stop_reason", "end_turn", "tool_use"),
+    ("delta.stop_reason", "end_turn", "tool_use"),
+)
+"""The places of finish reasons, the one of an answer in words, and the one of an answer with calls."""
+_CHAT_REASONS: Final = frozenset(("stop", "length", "tool_calls", "content_filter", "function_call"))
+"""The finish reasons of Chat Completions."""
 _HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 _MAX_SHOWN: Final = 200
 """Maximum length of an answer's text in a reason, in characters."""
@@ -128,6 +137,25 @@ def check_finish(exchange: ProbeExchange, *expected: FinishReason) -> None:
     if actual is FinishReason.LENGTH and cut_is_credible(exchange):
         raise RuleNotShown(f"the answer was cut{exchange.place}; --max-tokens allows longer ones")
     raise ProbeFailed(f"the finish reason{exchange.place} is {actual.value}, not {expected[0].value}")
+
+
+def check_finish_word(exchange: ProbeExchange) -> None:
+    """Check that Chat Completions has the finish reason: servers pass on words of engines and of other APIs.
+
+    Raises:
+        ProbeFailed: it has not; Toolwire knows many of these words, and other clients do not.
+    """
+    if exchange.api.kind != "openai_chat":
+        return
+    for reason in values_at(exchange, "choices.0.finish_reason"):
+        if isinstance(reason, str) and reason and reason not in _CHAT_REASONS:
+            raise ProbeFailed(f"the finish reason{exchange.place} is {reason!r:.80}, which is none of this API")
+
+
+def values_at(exchange: ProbeExchange, path: str) -> list[Any]:
+    """Return the values at a path of an answer, as the server wrote them; Toolwire corrects some when it reads it."""
+    values = [frame.value for frame in exchange.frames] if exchange.request.chat.stream else [exchange.json]
+    return [value_at(value, path) for value in values]
 
 
 def cut_is_credible(exchange: ProbeExchange) -> bool:

@@ -308,11 +308,19 @@ def _counted_title(id: str, schema: Mapping[str, Any] = {}, **keywords: Any) -> 
     return _counted(id, _ONE_WORD, *TOOLS, closed_tool(NOTE.name, NOTE.description, properties, schema=schema))
 
 
-def _in_two_parts(body: dict[str, Any]) -> dict[str, Any]:
-    """Return a body of Chat Completions whose last message has a list of two texts as its content."""
-    *messages, last = body["messages"]
-    texts = [{"type": "text", "text": text} for text in (last["content"], _LONG_TEXT)]
-    return {**body, "messages": [*messages, {**last, "content": texts}]}
+def _in_two_parts(role: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Return a change of a body of Chat Completions: the messages of a role have a list of two texts as content."""
+
+    def change(body: dict[str, Any]) -> dict[str, Any]:
+        messages = [
+            {**message, "content": [{"type": "text", "text": text} for text in (message["content"], _LONG_TEXT)]}
+            if message["role"] == role
+            else message
+            for message in body["messages"]
+        ]
+        return {**body, "messages": messages}
+
+    return change
 
 
 COUNTED_PROPERTIES: Final = _counted_title("properties", description=_LONG_TEXT)
@@ -322,12 +330,17 @@ COUNTED_MEMBER: Final = _counted_title("member", type="object", properties={"mai
 COUNTED_DEFINITION: Final = _counted_title(
     "definition", {"$defs": {"heading": _DESCRIBED}}, anyOf=[{"$ref": "#/$defs/heading"}, {"type": "null"}]
 )
+COUNTED_ALTERNATIVE: Final = _counted_title("alternative", anyOf=[_DESCRIBED, {"type": "null"}])
 COUNTED_MANY: Final = _counted("many", _ONE_WORD, *_ACTIONS, NOTE)
 COUNTED_LAST: Final = _counted("last", _ONE_WORD, *_ACTIONS, replace(NOTE, description=_LONG_TEXT))
-COUNTED_PARTS: Final = ProbeRequest("counted-parts", COUNTED.chat, change=_in_two_parts, may_fail=True)
+COUNTED_PARTS: Final = ProbeRequest("counted-parts", COUNTED.chat, change=_in_two_parts("user"), may_fail=True)
 COUNTED_RESULT: Final = _counted("result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, "Rain.")))
 COUNTED_LONG_RESULT: Final = _counted(
     "long-result", _ONE_WORD, *TOOLS, before=history(_answered("call_a1", PARIS, _LONG_TEXT))
+)
+
+COUNTED_RESULT_PARTS: Final = ProbeRequest(
+    "counted-result-parts", COUNTED_RESULT.chat, change=_in_two_parts("tool"), may_fail=True
 )
 
 

@@ -97,9 +97,14 @@ def _long_result_reaches_the_model(exchanges: Sequence[ProbeExchange]) -> None:
         raise ProbeFailed(f"a {long_result} is cut: the request has {actual} input tokens, not about {expected}")
 
 
-def _parts_reach_the_model(exchanges: Sequence[ProbeExchange]) -> None:
-    check_taken(exchanges[1], "a message of two texts", refused="the server takes no lists of texts")
-    _reaches_the_model("one of two texts in a message")(exchanges)
+def _parts_reach_the_model(place: str) -> Callable[[Sequence[ProbeExchange]], None]:
+    """Return the judge of two requests of which the second has a list of two texts in a message or in a result."""
+
+    def judge(exchanges: Sequence[ProbeExchange]) -> None:
+        check_taken(exchanges[1], f"a {place} of two texts", refused=f"the server takes no lists of texts in a {place}")
+        _reaches_the_model(f"one of two texts in a {place}")(exchanges)
+
+    return judge
 
 
 def _prompt_of(exchanges: Sequence[ProbeExchange]) -> str:
@@ -164,6 +169,7 @@ PROMPT_PROBES: Final = (
         "nested-parameter", "the description of a nested parameter", ask.COUNTED_TOOLS, ask.COUNTED_MEMBER, _TOOLS
     ),
     _counted("definitions", "a definition that a schema refers to", ask.COUNTED_TOOLS, ask.COUNTED_DEFINITION, _TOOLS),
+    _counted("alternatives", "an alternative in a schema", ask.COUNTED_TOOLS, ask.COUNTED_ALTERNATIVE, _TOOLS),
     _counted("last-tool", "the last of 21 tools", ask.COUNTED_MANY, ask.COUNTED_LAST, _TOOLS),
     _counted("allowed-values", "the list of allowed values", ask.COUNTED_TOOLS, ask.COUNTED_VALUES, _TOOLS),
     _counted("result", "the result of a call", ask.COUNTED_RESULT, ask.COUNTED_LONG_RESULT, _RESULTS),
@@ -185,8 +191,17 @@ PROMPT_PROBES: Final = (
         "Both texts of a message reach the model, or are refused with a reason.",
         _MESSAGES,
         (ask.COUNTED, ask.COUNTED_PARTS),
-        _parts_reach_the_model,
+        _parts_reach_the_model("message"),
         frozenset(("openai_chat", "mistral")),
+    ),
+    Probe(
+        "result-parts",
+        "prompt",
+        "Both texts of a result reach the model, or are refused with a reason.",
+        _RESULTS,
+        (ask.COUNTED_RESULT, ask.COUNTED_RESULT_PARTS),
+        _parts_reach_the_model("result"),
+        frozenset(("openai_chat",)),
     ),
     Probe(
         "template-messages", "prompt", "The prompt contains every message.", _TEMPLATE, (PROMPT,), _contains(*_MARKS)

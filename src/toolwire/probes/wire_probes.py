@@ -73,8 +73,27 @@ def _is_framed(exchanges: Sequence[ProbeExchange]) -> None:
         if len(exchange.frames) < 2:
             raise ProbeFailed(f"the stream has {len(exchange.frames)} events: it was not streamed")
         expected = shape_of(exchange.api).media_types
+        if EVENTS in expected:
+            _check_empty_lines(exchange)
         if expected and exchange.media_type not in expected:
             raise ProbeFailed(f"the media type of a stream is {exchange.media_type or 'missing'}, not {expected[0]}")
+
+
+def _check_empty_lines(exchange: ProbeExchange) -> None:
+    """Check that an empty line ends each server-sent event: clients join the data of the lines before it.
+
+    Raises:
+        ProbeFailed: one is missing between two objects; Toolwire reads them by their lines.
+    """
+    is_complete = False
+    for line in exchange.body.splitlines():
+        name, _, data = line.partition(b":")
+        if not line:
+            is_complete = False
+        elif name == b"data":
+            if is_complete:
+                raise ProbeFailed(f"no empty line is between two events of the stream: {line[:80]!r} follows another")
+            is_complete = isinstance(json_of(data.strip()), dict)
 
 
 def _has_end(exchanges: Sequence[ProbeExchange]) -> None:
@@ -163,9 +182,20 @@ def _calls_have_members(exchanges: Sequence[ProbeExchange]) -> None:
     for call in _whole_calls(exchange):
         if value_at(call, "type") not in ("function", MISSING if exchange.api.kind == "mistral" else "function"):
             raise ProbeFailed(f"the type of a call is {call.get('type')!r}, not 'function'")
+        _check_id(call)
         arguments = value_at(call, "function.arguments")
         if not isinstance(arguments, str):
             raise ProbeFailed(f"the arguments of a call are {arguments!r:.80}, not JSON in a string")
+
+
+def _check_id(call: Mapping[str, Any]) -> None:
+    """Check that the id of a call is a text, if there is one.
+
+    Raises:
+        ProbeFailed: it is another value.
+    """
+    if not isinstance(id := call.get("id"), str | None):
+        raise ProbeFailed(f"the id of a call is {id!r:.80}, not a text")
 
 
 def _arguments_are_objects(exchanges: Sequence[ProbeExchange]) -> None:
@@ -189,6 +219,8 @@ def _content_beside_calls(exchanges: Sequence[ProbeExchange]) -> None:
     content = value_at(exchange.json, "choices.0.message.content")
     if content is not None and content is not MISSING and not isinstance(content, str):
         raise ProbeFailed(f"the content beside a call is {content!r:.80}, neither text nor null")
+    if content in ("None", "null"):
+        raise ProbeFailed(f"the content beside a call is the text {content!r}: the server writes that for null")
 
 
 def _chunks_belong_together(exchanges: Sequence[ProbeExchange]) -> None:
@@ -200,6 +232,9 @@ def _chunks_belong_together(exchanges: Sequence[ProbeExchange]) -> None:
                 raise ProbeFailed(f"the object of a chunk is {chunk.get('object')!r}, not 'chat.completion.chunk'")
             if not isinstance(chunk.get("choices"), list):
                 raise ProbeFailed(f"a chunk has no list of choices: {chunk!r:.120}")
+            if not isinstance(delta := value_at(chunk, "choices.0.delta"), dict):
+                shown = "missing" if delta is MISSING else repr(delta)[:80]
+                raise ProbeFailed(f"the delta of a chunk is {shown}, and not an object")
         if len(ids := {str(chunk.get("id")) for chunk in chunks}) > 1 or ids & {"None", ""}:
             raise ProbeFailed(f"the chunks of one stream have {len(ids)} ids, or none")
 
@@ -243,13 +278,14 @@ def _calls_have_indexes(exchanges: Sequence[ProbeExchange]) -> None:
 def _begins_calls_once(exchanges: Sequence[ProbeExchange]) -> None:
     exchange = exchange_with_calls(exchanges)
     names: dict[Any, str] = {}
-    ids: dict[Any, set[str | int]] = {}
+    ids: dict[Any, set[str]] = {}
     for call in _call_deltas(exchange):
         index = text_or_number(call, "index")
         name = value_at(call, "function.name")
         names[index] = names.get(index, "") + (name if isinstance(name, str) else "")
+        _check_id(call)
         of_call = ids.setdefault(index, set())
-        if identifier := text_or_number(call, "id"):
+        if identifier := call.get("id"):
             of_call.add(identifier)
     offered = {tool.name for tool in exchange.request.chat.tools}
     # Many clients join the names of all deltas, as they join the arguments.
