@@ -359,6 +359,17 @@ def test_a_key_that_the_server_quotes_is_not_shown(
         assert KEY not in text
 
 
+def test_an_error_of_a_server_cannot_add_a_row_to_the_results(capsys: pytest.CaptureFixture[str]) -> None:
+    message = "no\npassed\tcalls\tone-call\tA call that the model makes arrives as a call, once."
+    refusal = json.dumps({"error": {"message": message}}).encode()
+    fault = Fault(reply=lambda answer, asked: Answer(refusal, status=400) if b'"tools"' in asked.body else answer)
+    with probed("openai_chat", fault) as url:
+        assert run(["check", *of("openai_chat", url, "--only", "plain-answer", "--only", "one-call")]) == 1
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines() if "\t" in line]
+    assert [(row[0], row[2], len(row)) for row in rows] == [("passed", "plain-answer", 4), ("failed", "one-call", 4)]
+    assert "no\\npassed\\tcalls" in rows[1][3]
+
+
 def test_reports_contain_requests_and_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     report, junit = tmp_path / "report.json", tmp_path / "junit.xml"
     with probed("openai_chat", FAULTS["a call stays in the text"]) as url:

@@ -164,7 +164,9 @@ def print_rows(
     screen = console()
     if not screen.is_terminal:
         for row in rows:
-            sys.stdout.write("\t".join(cell.plain for cell in row) + "\n")
+            # A value is text of a server or a model too, which must not end its row or its column.
+            values = (cell.plain.replace("\t", "\\t").replace("\n", "\\n") for cell in row)
+            sys.stdout.write("\t".join(values) + "\n")
         sys.stdout.flush()
         return
     table = Table(box=None, pad_edge=False, show_header=header)
