@@ -24,9 +24,10 @@ class Server:
 
     offline = True
 
-    def __init__(self, cut: dict[str, Any], reasoning_tokens: int = 0) -> None:
+    def __init__(self, cut: dict[str, Any], reasoning_tokens: int = 0, reason: str = "length") -> None:
         self.limits: list[int] = []
         self._cut = cut
+        self._reason = reason
         self._reasoning_tokens = reasoning_tokens
 
     @asynccontextmanager
@@ -37,7 +38,7 @@ class Server:
         is_cut = limit < NEEDED
         message = {"role": "assistant", **(self._cut if is_cut else {"content": "blue"})}
         answer = {
-            "choices": [{"index": 0, "message": message, "finish_reason": "length" if is_cut else "stop"}],
+            "choices": [{"index": 0, "message": message, "finish_reason": self._reason if is_cut else "stop"}],
             "usage": {
                 "prompt_tokens": 9,
                 "completion_tokens": limit,
@@ -75,16 +76,35 @@ SHORT = ProbeRequest("short", chat("Reply with this one word: red", max_tokens=1
 
 @pytest.mark.parametrize(
     ("cut", "reasoning_tokens"),
-    [({"content": "", "reasoning_content": "The user"}, 0), ({"content": "The"}, 300), ({"content": ""}, 0)],
-    ids=["shown", "counted", "hidden"],
+    [
+        ({"content": "", "reasoning_content": "The user"}, 0),
+        ({"content": "The"}, 300),
+        ({"content": ""}, 0),
+        ({"content": " \n"}, 0),
+    ],
+    ids=["shown", "counted", "hidden", "white space"],
 )
 def test_a_model_that_reasons_is_asked_again_with_the_whole_length(cut: dict[str, Any], reasoning_tokens: int) -> None:
     limits = limits_of(Server(cut, reasoning_tokens), FIRST, SECOND)
     assert limits == [300, 1_000, 1_000]
 
 
-def test_a_model_that_writes_without_end_is_cut_early() -> None:
-    assert limits_of(Server({"content": "blue blue blue"}), FIRST, SECOND) == [300, 300]
+def call_of(arguments: str) -> dict[str, Any]:
+    function = {"name": "save_note", "arguments": arguments}
+    return {"content": None, "tool_calls": [{"id": "a", "type": "function", "function": function}]}
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [{"content": "blue blue blue"}, call_of('{"title": "a"}'), call_of('{"title": "a')],
+    ids=["words", "call", "half a call"],
+)
+def test_a_model_that_writes_without_end_is_cut_early(cut: dict[str, Any]) -> None:
+    assert limits_of(Server(cut), FIRST, SECOND) == [300, 300]
+
+
+def test_an_empty_answer_that_was_not_cut_is_not_asked_for_again() -> None:
+    assert limits_of(Server({"content": ""}, reason="stop"), FIRST, SECOND) == [300, 300]
 
 
 def test_a_request_with_a_maximum_length_is_sent_once() -> None:
