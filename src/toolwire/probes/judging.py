@@ -56,8 +56,9 @@ def exchange_with_calls(exchanges: Sequence[ProbeExchange]) -> ProbeExchange:
 
 
 def calls_in(text: str, exchange: ProbeExchange) -> tuple[ToolCall, ...]:
-    """Return the calls of offered tools in a text of an answer, in any format."""
-    return parse(text, tools=exchange.request.chat.tools).tool_calls if text else ()
+    """Return the calls of offered tools in a text of an answer, in any format; none if the request offers no tools."""
+    tools = exchange.request.chat.tools  # without any, a call of any name would be one
+    return parse(text, tools=tools).tool_calls if text and tools else ()
 
 
 def check_not_in_text(exchange: ProbeExchange) -> None:
@@ -94,7 +95,7 @@ def check_no_hidden_call(exchange: ProbeExchange) -> None:
         ProbeFailed: one is.
     """
     response = exchange.response
-    if response.tool_calls or not exchange.request.chat.tools:
+    if response.tool_calls:
         return
     for where, text in (("text", response.content), ("reasoning", response.reasoning)):
         if calls := calls_in(text, exchange):

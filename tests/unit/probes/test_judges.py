@@ -7,11 +7,22 @@ from collections.abc import Iterable
 
 import pytest
 
-from toolwire.messages import FinishReason, ParsedResponse
+from toolwire.messages import FinishReason, ParsedResponse, ToolCall
 from toolwire.probes.all_probes import PROBES
-from toolwire.probes.probe import Probe, ProbeFailed, RuleNotShown
+from toolwire.probes.judging import calls_in
+from toolwire.probes.probe import FaultSuspected, Probe, ProbeFailed, RuleNotShown
 from toolwire.probes.probe_exchange import Piece, ProbeExchange, ProbeRequest
-from toolwire.probes.probe_requests import CALL_STREAM, CUT_BY_OTHER_NAME
+from toolwire.probes.probe_requests import (
+    CALL,
+    CALL_STREAM,
+    CODE,
+    CUT_BY_OTHER_NAME,
+    PARIS,
+    PLAIN,
+    REQUIRED,
+    RESULT,
+    RESULT_CONTROL,
+)
 from toolwire.providers.api_registry import get_api
 
 
@@ -80,3 +91,31 @@ def test_common_words_of_a_model_are_not_those_of_another_stream(text: str) -> N
     assert len(exchanges) == 4
     with pytest.raises(RuleNotShown, match="did not repeat the words"):
         streams.judge(exchanges)
+
+
+def test_text_that_looks_like_a_call_is_none_without_tools() -> None:
+    text = '<tool_call>{"name": "get_weather", "arguments": {"city": "Paris", "days": 3}}</tool_call>'
+    answers = [ProbeExchange(request, get_api("openai_chat")) for request in (PLAIN, CALL)]
+    assert [[call.name for call in calls_in(text, answer)] for answer in answers] == [[], ["get_weather"]]
+
+
+def test_answer_with_a_call_has_no_hidden_call() -> None:
+    text = 'Or <tool_call>{"name": "get_weather", "arguments": {"city": "Rome", "days": 5}}</tool_call>'
+    response = ParsedResponse(text, tool_calls=(ToolCall("get_weather", PARIS),))
+    judge = probe("required-choice").judge
+    judge([ProbeExchange(REQUIRED, get_api("openai_chat"), response=response)])
+    with pytest.raises(ProbeFailed, match="the call is in the text"):
+        judge([ProbeExchange(REQUIRED, get_api("openai_chat"), response=ParsedResponse(text))])
+
+
+def test_answer_that_was_cut_shows_nothing_about_a_result() -> None:
+    def answered(request: ProbeRequest, text: str, reason: FinishReason = FinishReason.STOP) -> ProbeExchange:
+        return ProbeExchange(request, get_api("openai_chat"), response=ParsedResponse(text, finish_reason=reason))
+
+    judge = probe("result-returned").judge
+    control = answered(RESULT_CONTROL, CODE)
+    judge([answered(RESULT, f"It is {CODE}.")])
+    with pytest.raises(RuleNotShown, match="did not answer the question"):
+        judge([answered(RESULT, "The result contains", FinishReason.LENGTH), control])
+    with pytest.raises(FaultSuspected, match="does not know the code"):
+        judge([answered(RESULT, "There is no result."), control])
