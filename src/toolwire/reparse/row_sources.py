@@ -17,7 +17,7 @@ from toolwire._surface import needs_extra
 from toolwire.errors import ConfigurationError, StateError
 from toolwire.reparse.engine_logs import logged_answer
 from toolwire.runtime.bounded_lines import bounded_lines
-from toolwire.runtime.sqlite import open_database
+from toolwire.runtime.sqlite import is_damage, open_database
 from toolwire.telemetry.records import NATIVE
 from toolwire.telemetry.request_rows import TOOLS, message_numbers
 from toolwire.telemetry.row_codec import SCHEMA, VERSION
@@ -30,6 +30,8 @@ BATCH_BYTES: Final = 1 << 20
 _HEAD: Final = 4_096
 _MAX_REASON: Final = 300
 """Maximum length of the reason why a file cannot be read, in characters."""
+_BEHIND_ALL_TURNS: Final = 1 << 62
+"""The position in a database of which no more can be read; otherwise it is the number of the last turn."""
 _SQLITE: Final = b"SQLite format 3\x00"
 _PARQUET: Final = b"PAR1"
 _WHOLE_TEXTS: Final = (".txt", ".text", ".out")
@@ -197,16 +199,25 @@ def _text_row(path: Path, position: int) -> Iterator[Row]:
 
 
 def _recorded_rows(path: Path, position: int) -> Iterator[Row]:
-    """Yield the turns of recorded runs whose calls are in the text; the others have no text that could be read."""
-    try:
-        connection = open_database(path, SCHEMA, VERSION, make=False)
-    except StateError as error:
-        if not isinstance(error.__cause__, sqlite3.NotSupportedError):
-            raise
-        # A directory of logs may have files of any program, and the other ones are still read.
-        if not position:
-            yield 1, json.dumps({"error": str(error.__cause__)}).encode()
+    """Yield the turns of a database of recorded runs, and one row for what cannot be read.
+
+    A directory of logs may have databases of any program, and damaged ones; its other files are still read.
+    """
+    if position == _BEHIND_ALL_TURNS:
         return
+    try:
+        yield from _turns(path, position)
+    except (StateError, sqlite3.DatabaseError) as error:
+        cause = error.__cause__ or error
+        if not (isinstance(cause, sqlite3.NotSupportedError) or is_damage(cause)):
+            raise
+        reason = f"the database is damaged: {cause}" if is_damage(cause) else str(cause)
+        yield _BEHIND_ALL_TURNS, json.dumps({"error": reason}).encode()
+
+
+def _turns(path: Path, position: int) -> Iterator[Row]:
+    """Yield the turns of recorded runs whose calls are in the text; the others have no text that could be read."""
+    connection = open_database(path, SCHEMA, VERSION, make=False)
     query = "SELECT id, model, format, raw, request FROM turns WHERE id > ? AND format != ? AND raw != '' ORDER BY id"
     calls_query = "SELECT tool, arguments FROM calls WHERE turn = ? ORDER BY position"
     with closing(connection):

@@ -101,7 +101,7 @@ class Database:
             try:
                 yield self._open()
             except _FAILURES as error:
-                if _is_broken(error):
+                if is_damage(error):
                     self.close()
                     with suppress(OSError):
                         self._put_aside()
@@ -113,7 +113,7 @@ class Database:
             try:
                 self._connection = self._connect()
             except sqlite3.DatabaseError as error:
-                if not _is_broken(error):
+                if not is_damage(error):
                     raise
                 self._put_aside()
                 self._connection = self._connect()
@@ -234,6 +234,6 @@ def _protect(path: Path) -> None:
             path.chmod(0o600)
 
 
-def _is_broken(error: Exception) -> bool:
+def is_damage(error: BaseException) -> bool:
     """Return whether a file is not a database or is damaged, as opposed to locked, full or in use elsewhere."""
     return type(error) is sqlite3.DatabaseError

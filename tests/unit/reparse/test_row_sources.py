@@ -100,6 +100,25 @@ def test_recorded_runs(tmp_path: Path) -> None:
     assert rows(tmp_path / "turns.db", batch.end) == []
 
 
+@pytest.mark.parametrize("is_head", [True, False])
+def test_a_damaged_database_is_one_row_that_is_not_an_answer(is_head: bool, tmp_path: Path) -> None:
+    path = tmp_path / "turns.db"
+    recorder = Recorder(path)
+    for number in range(40):
+        go([ADD % str(number), "It is 3. " * 100], recorder, run_id=str(number), task="Add.")
+    assert recorder.flush()
+    recorder.close()
+    data = path.read_bytes()
+    # The header stays in both: without it, the file is no database, and its lines are read as JSON.
+    damage = 16 if is_head else 3 * len(data) // 4
+    path.write_bytes(data[:damage] + bytes([0xA5]) * (len(data) - damage))
+    *read, last = rows(path)
+    assert last["error"].startswith("the database is damaged: ")
+    assert len(read) < 80
+    *_, batch = batches(path, 0, 0)
+    assert rows(path, batch.end) == []
+
+
 def test_parquet_continues_inside_a_row_group(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     table = pyarrow.table({"text": [str(at) for at in range(1_000)], "model": ["m"] * 1_000})
