@@ -1,7 +1,7 @@
 """Toolwire as a model provider of Inspect: any of its evaluations can ask any model, in any wire format.
 
 The name of a model is `toolwire/NAME`, with the name that `toolwire ask --model` takes. The arguments of the model
-(`-M` of the command `inspect eval`) are `format`, `constrain`, `api`, `url`, `key_env` and `timeout`.
+(`-M` of the command `inspect eval`) are `format`, `constrain`, `prompt`, `api`, `url`, `key_env` and `timeout`.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from toolwire.evaluation.readings import DEFAULT_READING, read_answer
 from toolwire.evaluation.shared_models import load_shared
 from toolwire.messages import ImagePart, Message, Part, TextPart, ToolCall, ToolResult
 from toolwire.providers.request import ChatRequest, ToolChoice
+from toolwire.text.suggest import closest, did_you_mean
 from toolwire.tools import ToolDefinition
 
 PROVIDER: Final = "toolwire"
@@ -44,6 +45,8 @@ ANSWER: Final = "toolwire_answer"
 """The member of an output's metadata that contains the `ModelAnswer`."""
 PARAMETERS: Final = "toolwire_parameters"
 """The option of a tool that contains the JSON Schema of its parameters, of which Inspect keeps only a part."""
+ARGUMENTS: Final = ("format", "constrain", "prompt", "api", "url", "key_env", "timeout")
+"""The arguments of a model, which `-M` sets."""
 CONNECTIONS: Final = 10
 """Default of the number of questions that a server is asked at once."""
 
@@ -75,8 +78,7 @@ class InspectModel(ModelAPI):
         **arguments: Any,
     ) -> None:
         super().__init__(model_name, base_url, None, [], config)
-        timeout = float(arguments.pop("timeout", TIMEOUT))
-        choice = ModelChoice(model_name, url=arguments.pop("url", "") or base_url or "", **_checked(arguments))
+        choice, timeout = _choice_and_timeout(model_name, base_url or "", arguments)
         self._models = Models(load=load_shared)
         settings = settings or AskSettings(timeout=timeout, temperature=config.temperature)
         self.asked = AskedModel(choice, settings, self._models, store=store, limits=limits)
@@ -118,15 +120,27 @@ class InspectModel(ModelAPI):
         await self._models.__aexit__()
 
 
-def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    # A misspelt argument would silently ask another way.
-    argument_names = ("format", "constrain", "prompt", "api", "key_env")
+def _choice_and_timeout(model: str, base_url: str, arguments: Mapping[str, Any]) -> tuple[ModelChoice, float]:
+    """Return the model that the arguments describe, and the time that it has for an answer.
+
+    Raises:
+        ConfigurationError: an argument is unknown, which would silently ask another way, or has a wrong value.
+    """
     for name in arguments:
-        if name not in argument_names:
-            raise ConfigurationError(
-                f"a model of {PROVIDER} has no argument {name!r:.60}; it has {', '.join(argument_names)}"
-            )
-    return dict(arguments)
+        if name not in ARGUMENTS:
+            hint = did_you_mean(closest(name, ARGUMENTS)) or f"; it has {', '.join(ARGUMENTS)}"
+            raise ConfigurationError(f"a model of {PROVIDER} has no argument {name!r:.60}{hint}")
+    members = dict(arguments)
+    constrain = members.pop("constrain", "")
+    if constrain not in ("", "none", "auto", "required"):
+        raise ConfigurationError(f"constrain is none, auto or required, not {constrain!r:.60}")
+    timeout = members.pop("timeout", TIMEOUT)
+    try:
+        seconds = float(timeout)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"timeout is a number of seconds, not {timeout!r:.60}") from error
+    url = members.pop("url", "") or base_url
+    return ModelChoice(model, url=url, constrain="" if constrain == "none" else constrain, **members), seconds
 
 
 def output_of(answer: ModelAnswer, model: str, tools: Sequence[ToolDefinition], *, first: int = 0) -> ModelOutput:
