@@ -163,23 +163,38 @@ KILLED = """
 import os, signal, sys
 import toolwire.evaluation.inspect_model as provider
 from tests.unit.evaluation.scripted_models import PARIS, CountedModel
-from toolwire.cli import run
+from toolwire.cli import main
+
+number = int(sys.argv.pop(1))
 
 def answer(question):
     if len(model.prompts) == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
+        os.kill(os.getpid(), number)
+        return None
     return PARIS
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it for processes in the background
 model = CountedModel(answer)
 provider.load_shared = lambda name: model
-run(sys.argv[1:])
+main()
 """
 
 
-def test_an_evaluation_that_was_killed_continues(counted: CountedModel, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("number", "status", "message"),
+    [
+        (signal.SIGKILL, -signal.SIGKILL, ""),
+        (signal.SIGINT, 130, "toolwire: the evaluation was interrupted; the same command continues it\n"),
+    ],
+    ids=["killed", "interrupted"],
+)
+def test_an_evaluation_that_was_killed_or_interrupted_continues(
+    number: int, status: int, message: str, counted: CountedModel, capsys: pytest.CaptureFixture[str]
+) -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    killed = subprocess.run([sys.executable, "-c", KILLED, "eval", *LOCAL], env=environment, check=False, timeout=120)
-    assert killed.returncode == -signal.SIGKILL
+    command = [sys.executable, "-W", "ignore", "-c", KILLED, str(int(number)), "eval", *LOCAL]
+    killed = subprocess.run(command, env=environment, check=False, timeout=120, capture_output=True, text=True)
+    assert (killed.returncode, killed.stderr) == (status, message)
     report, _ = evaluate(capsys, *LOCAL)
     assert column(report, "m.gguf · hermes · whole_message")["outcomes"] == {"answered": 3}
     assert len(counted.prompts) == 2  # the first answer was stored before the process was killed

@@ -243,16 +243,20 @@ def _evaluated(name: str, options: EvalOptions, readings: Sequence[Reading], out
     asyncio.run(check_endpoints(choices, settings, EvaluationLimits(None, options.max_money)))
     _prepare(choices)
     limits = EvaluationLimits(options.max_seconds, options.max_money)
-    with _answers_in(out) as store, _progress(len(choices) * len(sample.questions)) as advance:
-        logs = run_evaluation(
-            sample,
-            choices,
-            settings,
-            log_folder=out / _LOGS,
-            store=store,
-            limits=limits,
-            observe=advance,
-        )
+    try:
+        with _answers_in(out) as store, _progress(len(choices) * len(sample.questions)) as advance:
+            logs = run_evaluation(
+                sample,
+                choices,
+                settings,
+                log_folder=out / _LOGS,
+                store=store,
+                limits=limits,
+                observe=advance,
+            )
+    except KeyboardInterrupt:
+        say("toolwire: the evaluation was interrupted; the same command continues it", "yellow")
+        raise
     facts = {**asdict(settings), "limit": options.limit}
     return _report(read_logs(logs), readings, suite=sample.name, broken=sample.broken, settings=facts)
 

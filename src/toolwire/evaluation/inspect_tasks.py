@@ -183,7 +183,7 @@ def run_evaluation(
             "choice": choice_record(choice),
             "settings": asdict(settings),
         }
-        (log,) = run_tasks(
+        task_logs = run_tasks(
             # Inspect leaves connections of a model open, and ends their event loop.
             call_task(suite, record, observe, model.api.aclose),
             model=model,
@@ -196,7 +196,7 @@ def run_evaluation(
             ctl_server=False,
             acp_server=False,
         )
-        logs.append(_finished(log))
+        logs.append(_finished(task_logs))
     return logs
 
 
@@ -209,15 +209,17 @@ def _model(choice: ModelChoice, settings: AskSettings, store: AnswerStore, limit
     )
 
 
-def _finished(log: EvalLog) -> Path:
-    """Return the path of a finished log.
+def _finished(task_logs: Sequence[EvalLog]) -> Path:
+    """Return the path of the finished log of a task.
 
     Raises:
         ConfigurationError: the evaluation failed.
         KeyboardInterrupt: it was interrupted.
     """
-    if log.status == "cancelled":
+    # Inspect takes an interruption for itself, and returns no log of a task that did not end.
+    if not task_logs or task_logs[0].status == "cancelled":
         raise KeyboardInterrupt
+    log = task_logs[0]
     if log.status != "success":
         raise ConfigurationError(
             _words_of(log.error.message) if log.error is not None else f"the evaluation is {log.status}"
