@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from toolwire.messages import FinishReason, ParsedResponse, ToolCall
+from toolwire.messages import FinishReason, ParsedResponse, ToolCall, ToolResult, Usage
 from toolwire.probes.all_probes import PROBES
 from toolwire.probes.judging import calls_in
 from toolwire.probes.probe import FaultSuspected, Probe, ProbeFailed, RuleNotShown
@@ -16,6 +16,9 @@ from toolwire.probes.probe_requests import (
     CALL,
     CALL_STREAM,
     CODE,
+    COUNTED_LONG_WORDS,
+    COUNTED_LONGEST_RESULT,
+    COUNTED_RESULT,
     CUT_BY_OTHER_NAME,
     PARIS,
     PLAIN,
@@ -119,3 +122,26 @@ def test_answer_that_was_cut_shows_nothing_about_a_result() -> None:
         judge([answered(RESULT, "The result contains", FinishReason.LENGTH), control])
     with pytest.raises(FaultSuspected, match="does not know the code"):
         judge([answered(RESULT, "There is no result."), control])
+
+
+def exchanges_of(*input_tokens: int) -> list[ProbeExchange]:
+    """Return an exchange of the probe of long results for each number of tokens."""
+    requests = (COUNTED_RESULT, COUNTED_LONG_WORDS, COUNTED_LONGEST_RESULT)
+    return [
+        ProbeExchange(request, get_api("openai_chat"), response=ParsedResponse("blue", usage=Usage(tokens, 1)))
+        for request, tokens in zip(requests, input_tokens, strict=True)
+    ]
+
+
+def test_tokens_of_a_long_result_are_as_many_as_its_length_says() -> None:
+    (result,) = [part for part in COUNTED_LONGEST_RESULT.chat.messages[-2].parts if isinstance(part, ToolResult)]
+    assert 10_000 <= len(result.text) < 10_100
+    judge = probe("long-result").judge
+    judge(exchanges_of(100, 180, 702))  # nine tenths of 780
+    with pytest.raises(ProbeFailed, match="has 701 input tokens, not about 780"):
+        judge(exchanges_of(100, 180, 701))
+    judge(exchanges_of(100, 136, 406))
+    with pytest.raises(RuleNotShown, match="shorter results do not reach the model"):
+        judge(exchanges_of(100, 135, 135))
+    with pytest.raises(RuleNotShown, match="no tokens are reported"):
+        judge(exchanges_of(100, 0, 780))
