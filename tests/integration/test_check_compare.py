@@ -19,7 +19,7 @@ from toolwire.cli import run
 
 PARAMETERS = {"type": "object", "properties": {"days": {"type": "integer"}}, "required": ["days"]}
 TOOL = {"type": "function", "function": {"name": "wait", "parameters": PARAMETERS}}
-TEXTS = [*(f"call {number}" for number in range(4)), "call, broken", "call, silent", "call, refused", "words"]
+TEXTS = ["call 1", "call, broken", "call 3", "call 4", "call 5", "call, silent", "call, refused", "words"]
 KEY = "secret-key-of-the-test"
 
 
@@ -43,7 +43,7 @@ def vendor(*mistakes: str, before: Callable[[str], None] = lambda text: None) ->
         message: dict[str, Any] = {"role": "assistant", "content": "words"}
         calls = text.startswith("call") and mistake != "silent"
         if calls:
-            arguments = json.dumps({"days": "one" if mistake == "broken" else 1})
+            arguments = json.dumps({"days": f"one {KEY}" if mistake == "broken" else 1})
             function = {"name": "wait", "arguments": arguments}
             message = {
                 "role": "assistant",
@@ -91,7 +91,7 @@ def test_a_vendor_is_compared_with_the_maker(folder: Path, capsys: pytest.Captur
     assert (similarity["both"], similarity["only_reference"], similarity["only_compared"]) == (5, 1, 0)
     assert similarity["f1"] == pytest.approx(10 / 11)
     assert "F1 91 %" in table and "80 %, 4 of 5" in table
-    assert "line 5: wait: " in table and "line 7: " in table
+    assert "line 2: wait: " in table and "line 7: " in table
     report = (folder / "report.json").read_text()
     assert len(json.loads(report)["answers"]) == 8
     assert KEY not in report + table + json.dumps(result)
@@ -141,7 +141,7 @@ def test_an_interruption_writes_the_answers_so_far(folder: Path) -> None:
         elif number > 1:
             goes_on.wait(30)
 
-    with vendor() as maker, vendor(before=slow) as other:
+    with vendor() as maker, vendor("broken", before=slow) as other:
         profiles(folder, maker, other)
         options = ("--compare", "maker", "--requests", "requests.jsonl", "--report", "report.json")
         command = (sys.executable, "-m", "toolwire", "check", "vendor", *options)
@@ -154,7 +154,9 @@ def test_an_interruption_writes_the_answers_so_far(folder: Path) -> None:
             goes_on.set()
     assert process.returncode == 130
     assert errors == "toolwire: the check was interrupted with 6 of 8 requests left\n"
-    report = json.loads((folder / "report.json").read_text())
+    written = (folder / "report.json").read_text()
+    assert "line 2" in written and "wait: " in written and KEY not in written
+    report = json.loads(written)
     assert [answer["request"] for answer in report["answers"]] == ["line 1", "line 2"]
     assert (report["requests"], report["requests_left"]) == (2, 6)
 
