@@ -69,6 +69,8 @@ def test_questions_without_an_answer_are_shown_once_with_what_had_arrived() -> N
     page = report_html(report)
     assert page.count("&lt;tool_call&gt;&lt;b&gt;") == 1
     assert "not in time: no complete answer within 3 seconds" in page and "failed: HTTP 500" in page
+    # The chart has no bar for a model without answers, which would reach from 0 to 100 %.
+    assert set(re.findall(r'aria-label="[^"]*; label: (\w+)', page)) == {"m"}
     text = report_markdown(report)
     assert "- 2, m · hermes: not in time: no complete answer within 3 seconds" in text.replace("\\", "")
     assert "- 4, m · hermes: not asked\n" in text
