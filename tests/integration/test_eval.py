@@ -198,6 +198,8 @@ def test_an_evaluation_that_was_killed_or_interrupted_continues(
     report, _ = evaluate(capsys, *LOCAL)
     assert column(report, "m.gguf · hermes · whole_message")["outcomes"] == {"answered": 3}
     assert len(counted.prompts) == 2  # the first answer was stored before the process was killed
+    rescored, _ = evaluate(capsys, "--rescore", "evaluation")
+    assert rescored["columns"] == report["columns"]
 
 
 def test_the_same_answers_are_judged_again(

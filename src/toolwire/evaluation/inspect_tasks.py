@@ -251,6 +251,8 @@ def read_logs(paths: Iterable[Path]) -> list[AskedQuestion]:
             choice, settings = ModelChoice(**record["choice"]), dict(record["settings"])
             broken = tuple(BrokenRow(str(row["place"]), str(row["reason"])) for row in record.get("broken", ()))
             for sample in log.samples or ():
+                if sample.error is not None:  # the answer was interrupted
+                    continue
                 question = question_from_json((sample.metadata or {})[QUESTION])
                 stored = _stored(sample.scores)
                 answer = answer_of(sample.output)
