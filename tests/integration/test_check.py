@@ -78,6 +78,25 @@ def test_a_healthy_server_has_no_faults(api: str, capsys: pytest.CaptureFixture[
     assert counts["passed"] > 60
 
 
+def test_a_model_that_reasons_shows_all_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its reasoning is longer than the answers of other models, and no reason to leave a rule out."""
+
+    def reasoned(answer: ParsedResponse, request: ChatRequest) -> ParsedResponse:
+        limit, reasoning = request.max_tokens or 0, 250
+        usage = answer.usage or Usage(10, 10)
+        if limit < reasoning + 100:
+            usage = replace(usage, output_tokens=limit, reasoning_tokens=limit)
+            return ParsedResponse("", reasoning="I think", finish_reason=FinishReason.LENGTH, usage=usage)
+        usage = replace(usage, output_tokens=usage.output_tokens + reasoning, reasoning_tokens=reasoning)
+        return replace(answer, reasoning="I think", usage=usage)
+
+    with probed("openai_chat", Fault(response=reasoned)) as url:
+        status, results, _ = check(capsys, *of("openai_chat", url, "--tries", "1"))
+    reasons = {name: result["reason"] for name, result in results.items() if result["status"] != "passed"}
+    assert {name for name, reason in reasons.items() if "is not one of" not in reason} == set()
+    assert status == 0
+
+
 def test_ids_that_count_the_calls_of_a_conversation_are_new(capsys: pytest.CaptureFixture[str]) -> None:
     """Kimi K2's ids are functions.NAME:NUMBER, and the number begins at 0 in each conversation."""
 

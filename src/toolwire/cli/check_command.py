@@ -97,7 +97,9 @@ class CheckOptions:
     max_tokens: Annotated[
         int,
         typer.Option(
-            min=16, help="Maximum length of most answers, in tokens, with reasoning; three tenths of it without."
+            min=16,
+            help="Maximum length of most answers, in tokens; a model that does not reason gets three tenths of it, or "
+            "300 if that is more.",
         ),
     ] = MAX_TOKENS
     timeout: Annotated[

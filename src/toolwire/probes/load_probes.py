@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from toolwire.probes.judging import REFERENCE
@@ -14,17 +15,18 @@ from toolwire.probes.probe_requests import NOTE, call_request, chat
 
 _PAIRS: Final = (("walnut", "glacier"), ("trumpet", "cactus"), ("lantern", "pigeon"), ("velvet", "anchor"))
 """The words of each answer, which are too rare for a model to write by itself in the answer to another request."""
-_MAX_TOKENS: Final = 60
-"""Maximum length of an answer: a weak model repeats the words without end."""
+_ENOUGH_TOKENS: Final = 60
+"""Tokens that are enough for an answer: a weak model repeats the words without end."""
 
 
 def _repeated(number: int, pair: tuple[str, str]) -> ProbeRequest:
     """Return the request for a stream of two words in turn, as text or in the arguments of a call."""
     id, text = f"at-once-{number}", " ".join(pair * 5)
     if number % 2 == 0:
-        return ProbeRequest(id, chat(f"Repeat exactly: {text}", stream=True, max_tokens=_MAX_TOKENS))
+        return ProbeRequest(id, chat(f"Repeat exactly: {text}", stream=True), enough_tokens=_ENOUGH_TOKENS)
     arguments = {"title": pair[0], "text": text}
-    return call_request(id, NOTE, arguments, tool_choice=NOTE.name, stream=True, max_tokens=_MAX_TOKENS)
+    request = call_request(id, NOTE, arguments, tool_choice=NOTE.name, stream=True)
+    return replace(request, enough_tokens=_ENOUGH_TOKENS)
 
 
 def _words_of(exchange: ProbeExchange) -> set[str]:

@@ -31,6 +31,8 @@ class ProbeRequest:
         arguments: the arguments of the call that the request asks for; None if it asks for none, or for several.
         is_control: whether it asks for these arguments as text, which shows what the model can write by itself.
         may_fail: whether the judge also reads an answer that is an error.
+        enough_tokens: the tokens that are enough for the answer of a model that does not reason; None for the default
+            of `ProbedModel`. If the request itself has a maximum length, that counts for all models.
     """
 
     id: str
@@ -41,6 +43,7 @@ class ProbeRequest:
     may_fail: bool = False
     arguments: Mapping[str, Any] | None = field(default=None, compare=False)
     is_control: bool = False
+    enough_tokens: int | None = None
 
     @property
     def is_sound(self) -> bool:

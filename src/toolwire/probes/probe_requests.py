@@ -103,19 +103,19 @@ BRACKETS_BESIDE_TOOLS: Final = ProbeRequest("brackets", chat(f"Repeat exactly: {
 BRACKETS_STREAM: Final = streamed(BRACKETS_BESIDE_TOOLS)
 LAST_NUMBER: Final = "40"
 COUNT: Final = ProbeRequest(
-    "count", chat(f"Write the numbers from 1 to {LAST_NUMBER}, with a space between two numbers.", max_tokens=200)
+    "count", chat(f"Write the numbers from 1 to {LAST_NUMBER}, with a space between two numbers."), enough_tokens=200
 )
 COUNT_STREAM: Final = streamed(COUNT)
 LINES: Final = tuple(map(str, range(1, 13)))
 """The lines of an answer."""
 LINES_WHOLE: Final = ProbeRequest(
-    "lines", chat(f"Write the numbers from 1 to {LINES[-1]}, one number on each line.", max_tokens=100)
+    "lines", chat(f"Write the numbers from 1 to {LINES[-1]}, one number on each line."), enough_tokens=100
 )
 LINES_STREAM: Final = streamed(LINES_WHOLE)
 MAX_CUT: Final = 16
 """Maximum length of an answer that is to be cut, in tokens."""
 # Servers look for calls in the text if tools are offered, and some collect it for that.
-COUNT_BESIDE_TOOLS: Final = ProbeRequest("count-tools-stream", replace(COUNT_STREAM.chat, tools=TOOLS))
+COUNT_BESIDE_TOOLS: Final = replace(COUNT_STREAM, id="count-tools-stream", chat=replace(COUNT_STREAM.chat, tools=TOOLS))
 CUT: Final = ProbeRequest("cut", chat("Write the numbers from 1 to 200 in words.", max_tokens=MAX_CUT))
 CUT_STREAM: Final = streamed(CUT)
 
@@ -129,7 +129,7 @@ def _with_other_maximum(body: dict[str, Any]) -> dict[str, Any]:
 CUT_BY_OTHER_NAME: Final = ProbeRequest("cut-by-other-name", CUT.chat, change=_with_other_maximum, may_fail=True)
 STOP_WORD: Final = "cherry"
 STOP: Final = ProbeRequest(
-    "stop", chat(f"Repeat exactly: apple banana {STOP_WORD} date", stop=(STOP_WORD,), max_tokens=200)
+    "stop", chat(f"Repeat exactly: apple banana {STOP_WORD} date", stop=(STOP_WORD,)), enough_tokens=200
 )
 STOP_STREAM: Final = streamed(STOP)
 
@@ -174,15 +174,15 @@ REQUIRED: Final = ProbeRequest("required", chat("Say hello to me.", *TOOLS, tool
 REQUIRED_STREAM: Final = streamed(REQUIRED)
 NAMED: Final = ProbeRequest("named", chat("What is the weather in Paris?", *TOOLS, tool_choice="get_time"))
 NAMED_STREAM: Final = streamed(NAMED)
-NONE: Final = ProbeRequest("none", replace(CALL.chat, tool_choice=ToolChoice("none"), max_tokens=100))
+NONE: Final = ProbeRequest("none", replace(CALL.chat, tool_choice=ToolChoice("none")), enough_tokens=100)
 NONE_STREAM: Final = streamed(NONE)
 # Unlike the requests above, these do not ask for the call: a model writes one only if it sees the tools.
 WEATHER_QUESTION: Final = ProbeRequest(
-    "no-tool", chat("What is the weather in Paris now?", *TOOLS, tool_choice="none", max_tokens=100)
+    "no-tool", chat("What is the weather in Paris now?", *TOOLS, tool_choice="none"), enough_tokens=100
 )
 WEATHER_QUESTION_STREAM: Final = streamed(WEATHER_QUESTION)
-WEATHER_CONTROL: Final = ProbeRequest(
-    "no-tool-control", replace(WEATHER_QUESTION.chat, tools=(), tool_choice=ToolChoice())
+WEATHER_CONTROL: Final = replace(
+    WEATHER_QUESTION, id="no-tool-control", chat=replace(WEATHER_QUESTION.chat, tools=(), tool_choice=ToolChoice())
 )
 
 # -- results ---------------------------------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ class ProbedModel:
         no_wrong_key: the reason why no request with a wrong key can be sent; "" if one can.
         signed: whether requests are signed, so that none can be changed after the client wrote it.
         max_tokens: maximum length of an answer whose request names none, in tokens; a model that shows no reasoning
-            gets three tenths of it, or 300 tokens if that is more.
+            gets three tenths of it, or 300 tokens if that is more, or the tokens that are enough for the answer.
 
     Attributes:
         api: the API.
@@ -72,7 +72,8 @@ class ProbedModel:
         self._no_wrong_key = no_wrong_key
         self._signed = signed
         self._max_tokens = max_tokens
-        self._limit = min(max_tokens, max(_ENOUGH, int(max_tokens * _WITHOUT_REASONING)))
+        self._limit_without_reasoning = min(max_tokens, max(_ENOUGH, int(max_tokens * _WITHOUT_REASONING)))
+        self._reasons = False
         self._exchanges: dict[tuple[str, int], ProbeExchange] = {}
 
     @property
@@ -100,14 +101,20 @@ class ProbedModel:
         """
         key = request.id, attempt
         if key not in self._exchanges:
+            may_be_longer = request.chat.max_tokens is None and self._limit(request) < self._max_tokens
             exchange = await self._send(request)
-            is_free = request.chat.max_tokens is None and self._limit < self._max_tokens
-            if is_free and _is_cut_before_the_answer(exchange):
-                self._limit = self._max_tokens
+            if may_be_longer and _is_cut_before_the_answer(exchange):
+                self._reasons = True
                 exchange = await self._send(request)
             self._exchanges[key] = exchange
             self.has_answered = True
         return self._exchanges[key]
+
+    def _limit(self, request: ProbeRequest) -> int:
+        """Return the maximum length of the answer to a request that names none, in tokens."""
+        if self._reasons:
+            return max(self._max_tokens, request.enough_tokens or 0)
+        return request.enough_tokens or self._limit_without_reasoning
 
     async def _send(self, request: ProbeRequest) -> ProbeExchange:
         capture = _Capture(self._transport, request)
@@ -115,7 +122,7 @@ class ProbedModel:
         client = self._connect(capture, request.wrong_key)
         chat, notes = request.chat, Notes()
         if chat.max_tokens is None:
-            chat = replace(chat, max_tokens=self._limit)
+            chat = replace(chat, max_tokens=self._limit(request))
         response, events, error = ParsedResponse(), list[Event](), ""
         try:
             async with asyncio.timeout(MAX_SECONDS):

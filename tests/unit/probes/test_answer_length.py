@@ -72,6 +72,7 @@ def limits_of(server: Server, *requests: ProbeRequest, max_tokens: int = 1_000) 
 FIRST = ProbeRequest("first", chat("Reply with this one word: blue"))
 SECOND = ProbeRequest("second", chat("Reply with this one word: green"))
 SHORT = ProbeRequest("short", chat("Reply with this one word: red", max_tokens=16))
+FEW = ProbeRequest("few", chat("Repeat exactly: red red"), enough_tokens=60)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,14 @@ def test_an_empty_answer_that_was_not_cut_is_not_asked_for_again() -> None:
 
 def test_a_request_with_a_maximum_length_is_sent_once() -> None:
     assert limits_of(Server({"content": ""}), SHORT, FIRST) == [16, 300, 1_000]
+
+
+def test_tokens_that_are_enough_without_reasoning_are_not_with_it() -> None:
+    assert limits_of(Server({"content": "red red red"}), FEW, FIRST) == [60, 300]
+    assert limits_of(Server({"content": "", "reasoning_content": "The user"}), FEW, FIRST) == [60, 1_000, 1_000]
+    assert limits_of(Server({"content": ""}), FIRST, FEW) == [300, 1_000, 1_000]
+    assert limits_of(Server({"content": ""}), FIRST, SHORT) == [300, 1_000, 16]
+    assert limits_of(Server({"content": ""}), FEW, FIRST, max_tokens=50) == [60, 50]
 
 
 @pytest.mark.parametrize(("max_tokens", "limit"), [(100, 100), (400, 300), (4_000, 1_200)])
