@@ -21,7 +21,7 @@ from typing import Any
 import toolwire
 from toolwire.cli.console import event_dict, plain
 from toolwire.errors import ToolwireError
-from toolwire.events import ProblemFound
+from toolwire.events import Event, ProblemFound
 from toolwire.messages import ParsedResponse, ToolCall, ToolResult
 from toolwire.runtime.bounded_lines import bounded_lines
 from toolwire.runtime.worker_threads import in_thread
@@ -53,6 +53,21 @@ class _OpenStream:
 
     parser: toolwire.StreamParser
     length: int = 0
+    half: str = ""
+    """The first half of a surrogate pair at the end of the last piece. It waits for the other one."""
+
+    def feed(self, text: str) -> list[Event]:
+        """Read more text. Clients whose text is UTF-16 may split a character between two pieces."""
+        self.length += len(text)
+        if self.half:
+            text, self.half = _paired(self.half + text), ""
+        if text and "\ud800" <= text[-1] < "\udc00":
+            text, self.half = text[:-1], text[-1]
+        return list(self.parser.feed(text))
+
+    def finish(self) -> list[Event]:
+        """Read the end of the message."""
+        return [*self.parser.feed(self.half), *self.parser.finish()]
 
 
 class SidecarSession:
@@ -120,14 +135,13 @@ class SidecarSession:
         stream = self._stream(_text(request, "stream"))
         text = _text(request, "text")
         _check_empty(request, name="feed")
-        stream.length += len(text)
-        return _events(stream.parser.feed(text))
+        return _events(stream.feed(text))
 
     def _finish(self, request: dict[str, Any]) -> Any:
         stream = self._stream(name := _text(request, "stream"))
         _check_empty(request, name="finish")
         del self._streams[name]
-        return _events(stream.parser.finish())
+        return _events(stream.finish())
 
     def _stream(self, name: str) -> _OpenStream:
         if name not in self._streams:
@@ -245,6 +259,11 @@ def _response(response: ParsedResponse) -> dict[str, Any]:
         "problems": problems,
         "finish_reason": str(response.finish_reason),
     }
+
+
+def _paired(text: str) -> str:
+    """Return text in which both halves of a surrogate pair are one character."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _events(events: Any) -> dict[str, Any]:

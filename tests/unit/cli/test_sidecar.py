@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any
 
 import pytest
@@ -37,6 +38,30 @@ def test_a_whole_message() -> None:
     assert response["content"] == "Hi. "
     assert [(call["name"], call["arguments"]) for call in response["calls"]] == [("f", {"a": 1})]
     assert (response["finish_reason"], response["problems"], response["incomplete"]) == ("tool_calls", [], [])
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_pieces_of_utf_16_may_split_a_character(size: int) -> None:
+    text = 'Hi \U0001f600. <tool_call>{"name": "f", "arguments": {"a": "\U0001f600\U0001f680"}}</tool_call>'
+    units = [unit.decode("utf-16-le", "surrogatepass") for unit in re.findall(b"(?s)..", text.encode("utf-16-le"))]
+    session = SidecarSession()
+    ask(session, do="open", stream="s", format="hermes")
+    pieces = ["".join(units[at : at + size]) for at in range(0, len(units), size)]
+    answers = [ask(session, do="feed", stream="s", text=piece) for piece in pieces]
+    answers.append(ask(session, do="finish", stream="s"))
+    deltas = [delta for answer in answers for delta in answer["deltas"]]
+    assert "".join(delta.get("content", "") for delta in deltas) == "Hi \U0001f600. "
+    texts = [call["function"]["arguments"] for delta in deltas for call in delta.get("tool_calls", ())]
+    assert json.loads("".join(texts)) == {"a": "\U0001f600\U0001f680"}
+
+
+def test_half_of_a_character_stays_if_the_other_one_is_missing() -> None:
+    session = SidecarSession()
+    ask(session, do="open", stream="s", format="hermes")
+    answers = [ask(session, do="feed", stream="s", text=piece) for piece in ("a\ud83d", "", "b", "\ude00\ud83d")]
+    answers.append(ask(session, do="finish", stream="s"))
+    deltas = [delta for answer in answers for delta in answer["deltas"]]
+    assert "".join(delta.get("content", "") for delta in deltas) == "a\ud83db\ude00\ud83d"
 
 
 def test_a_cut_message() -> None:
