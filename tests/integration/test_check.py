@@ -363,6 +363,15 @@ def test_a_server_with_several_models_needs_the_name_of_one(capsys: pytest.Captu
     assert capsys.readouterr().err == "toolwire: give --model; there are a, b\n"
 
 
+def test_a_server_that_refuses_the_key_is_said_to_do_so(capsys: pytest.CaptureFixture[str]) -> None:
+    refusal = Answer(b'{"error": {"message": "Incorrect API key."}}', status=401)
+    with serving(lambda _: refusal, get=True) as url:
+        assert run(["check", url]) == 2
+    error = capsys.readouterr().err
+    assert "the server does not accept the key, or needs one" in error and "--key-env names the variable" in error
+    assert "Incorrect API key." in error and "--model" not in error
+
+
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["text", "json"])
 def test_a_key_that_the_server_quotes_is_not_shown(
     form: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]

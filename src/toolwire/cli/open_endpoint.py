@@ -47,6 +47,9 @@ class OpenEndpoint:
         except ProviderError as error:
             if not error.status:
                 raise ConfigurationError(f"{error} (is the server running, and is this its address?)") from error
+            if error.status in (401, 403):
+                reason = f"the server does not accept the key, or needs one: {error}"
+                raise ConfigurationError(f"{reason} (--key-env names the variable with the key)") from error
             raise ConfigurationError(f"give --model: the server does not list its models: {error}") from error
         if len(models) != 1:
             raise ConfigurationError(f"give --model{listed(models) if models else ': the server lists none'}")
