@@ -16,7 +16,7 @@ Calls = list[tuple[str, Any]]
 """Calls as their names and arguments."""
 _WRAPPERS: Final = ("response", "body")
 """Members that contain a response: `response.body` in a batch of OpenAI, `response` in logs of requests."""
-_TEXTS: Final = ("text", "output", "completion", "raw")
+_TEXTS: Final = ("text", "output", "completion", "raw", "response")
 _CALLS: Final = ("calls", "tool_calls")
 
 
@@ -65,11 +65,11 @@ def answer_row(line: bytes) -> AnswerRow:
         if inner is None:
             break
         response = inner
+    text = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), None)
     # A batch has the refusal of a request where the other rows have an answer.
     for row in (value, response):
-        if row.get("error") is not None and not any(key in value for key in _TEXTS):
+        if row.get("error") is not None and text is None:
             raise ValueError(f"it is an error: {json.dumps(row['error'])[:200]}")
-    text = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), None)
     if text is not None:
         return _text_row(value, text, value, tools)
     # The last message of a conversation, as training data and logs of chats have it.

@@ -17,7 +17,7 @@ def row_of(value: Any) -> Any:
     return answer_row(json.dumps(value).encode())
 
 
-@pytest.mark.parametrize("key", ["text", "output", "completion", "raw"])
+@pytest.mark.parametrize("key", ["text", "output", "completion", "raw", "response"])
 def test_texts(key: str) -> None:
     row = row_of({key: "x", "model": "m", "format": "hermes", "tools": TOOLS, "calls": LOGGED})
     assert (row.text, row.model, row.format, row.tools) == ("x", "m", "hermes", TOOLS)
