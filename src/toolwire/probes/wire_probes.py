@@ -73,14 +73,15 @@ def _is_framed(exchanges: Sequence[ProbeExchange]) -> None:
         if len(exchange.frames) < 2:
             raise ProbeFailed(f"the stream has {len(exchange.frames)} events: it was not streamed")
         expected = shape_of(exchange.api).media_types
-        if EVENTS in expected:
-            _check_empty_lines(exchange)
+        _check_empty_lines(exchange)
         if expected and exchange.media_type not in expected:
             raise ProbeFailed(f"the media type of a stream is {exchange.media_type or 'missing'}, not {expected[0]}")
 
 
 def _check_empty_lines(exchange: ProbeExchange) -> None:
     """Check that an empty line ends each server-sent event: clients join the data of the lines before it.
+
+    Streams in other forms have no lines of data.
 
     Raises:
         ProbeFailed: one is missing between two objects; Toolwire reads them by their lines.

@@ -66,12 +66,12 @@ def answer_row(line: bytes) -> AnswerRow:
             break
         response = inner
     text = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), None)
-    # A batch has the refusal of a request where the other rows have an answer.
-    for row in (value, response):
-        if row.get("error") is not None and text is None:
-            raise ValueError(f"it is an error: {json.dumps(row['error'])[:200]}")
     if text is not None:
         return _text_row(value, text, value, tools)
+    # A batch has the refusal of a request where the other rows have an answer.
+    for row in (value, response):
+        if row.get("error") is not None:
+            raise ValueError(f"it is an error: {json.dumps(row['error'])[:200]}")
     # The last message of a conversation, as training data and logs of chats have it.
     messages = value.get("messages")
     if isinstance(messages, list) and messages and isinstance(messages[-1], dict):

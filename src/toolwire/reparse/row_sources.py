@@ -209,9 +209,10 @@ def _recorded_rows(path: Path, position: int) -> Iterator[Row]:
         yield from _turns(path, position)
     except (StateError, sqlite3.DatabaseError) as error:
         cause = error.__cause__ or error
-        if not (isinstance(cause, sqlite3.NotSupportedError) or is_damage(cause)):
+        is_damaged = is_damage(cause)
+        if not (is_damaged or isinstance(cause, sqlite3.NotSupportedError)):
             raise
-        reason = f"the database is damaged: {cause}" if is_damage(cause) else str(cause)
+        reason = f"the database is damaged: {cause}" if is_damaged else str(cause)
         yield _BEHIND_ALL_TURNS, json.dumps({"error": reason}).encode()
 
 
