@@ -29,6 +29,7 @@ from inspect_ai.tool import ToolCall as InspectCall
 from inspect_ai.tool import ToolChoice as InspectChoice
 from inspect_ai.tool import ToolFunction, ToolInfo
 
+from toolwire._surface import check_number
 from toolwire.agent.model_pool import Models
 from toolwire.errors import ConfigurationError
 from toolwire.evaluation.asked_model import TIMEOUT, AskedModel, AskSettings, EvaluationLimits, ModelChoice
@@ -137,6 +138,7 @@ def _choice_and_timeout(model: str, base_url: str, arguments: Mapping[str, Any])
     timeout = members.pop("timeout", TIMEOUT)
     try:
         seconds = float(timeout)
+        check_number("timeout", seconds, "a number of seconds")
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"timeout is a number of seconds, not {timeout!r:.60}") from error
     url = members.pop("url", "") or base_url

@@ -26,8 +26,10 @@ def test_no_grammar_is_named_as_in_the_command() -> None:
         ({"x": 1}, "no argument 'x'; it has format, constrain, prompt, api, url, key_env, timeout"),
         ({"constrain": "yes"}, "constrain is none, auto or required, not 'yes'"),
         ({"timeout": "abc"}, "timeout is a number of seconds, not 'abc'"),
+        ({"timeout": "nan"}, "timeout is a number of seconds, not 'nan'"),
+        ({"timeout": -1}, "timeout is a number of seconds, not -1"),
     ],
-    ids=["misspelt", "unknown", "constrain", "timeout"],
+    ids=["misspelt", "unknown", "constrain", "timeout", "nan", "negative"],
 )
 def test_a_wrong_argument_is_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
