@@ -363,8 +363,9 @@ def test_a_server_with_several_models_needs_the_name_of_one(capsys: pytest.Captu
     assert capsys.readouterr().err == "toolwire: give --model; there are a, b\n"
 
 
-def test_a_server_that_refuses_the_key_is_said_to_do_so(capsys: pytest.CaptureFixture[str]) -> None:
-    refusal = Answer(b'{"error": {"message": "Incorrect API key."}}', status=401)
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_server_that_refuses_the_key_is_said_to_do_so(status: int, capsys: pytest.CaptureFixture[str]) -> None:
+    refusal = Answer(b'{"error": {"message": "Incorrect API key."}}', status=status)
     with serving(lambda _: refusal, get=True) as url:
         assert run(["check", url]) == 2
     error = capsys.readouterr().err

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -118,6 +119,8 @@ def test_tokens_that_are_enough_without_reasoning_are_not_with_it() -> None:
     assert limits_of(Server({"content": ""}), FIRST, FEW) == [300, 1_000, 1_000]
     assert limits_of(Server({"content": ""}), FIRST, SHORT) == [300, 1_000, 16]
     assert limits_of(Server({"content": ""}), FEW, FIRST, max_tokens=50) == [60, 50]
+    more = replace(FEW, id="more", enough_tokens=200)  # an answer that needs them gets no fewer with reasoning
+    assert limits_of(Server({"content": ""}), FEW, more, max_tokens=100) == [60, 100, 200]
 
 
 @pytest.mark.parametrize(("max_tokens", "limit"), [(100, 100), (400, 300), (4_000, 1_200)])

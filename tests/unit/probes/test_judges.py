@@ -9,7 +9,7 @@ import pytest
 
 from toolwire.messages import FinishReason, ParsedResponse, ToolCall, ToolResult, Usage
 from toolwire.probes.all_probes import PROBES
-from toolwire.probes.judging import calls_in
+from toolwire.probes.judging import calls_in, check_finish_word
 from toolwire.probes.probe import FaultSuspected, Probe, ProbeFailed, RuleNotShown
 from toolwire.probes.probe_exchange import Piece, ProbeExchange, ProbeRequest
 from toolwire.probes.probe_requests import (
@@ -145,3 +145,54 @@ def test_tokens_of_a_long_result_are_as_many_as_its_length_says() -> None:
         judge(exchanges_of(100, 135, 135))
     with pytest.raises(RuleNotShown, match="no tokens are reported"):
         judge(exchanges_of(100, 0, 780))
+
+
+@pytest.mark.parametrize(("reasoning", "reasoning_tokens"), [("", 250), ("A summary.", 0)])
+def test_counted_reasoning_may_be_longer_than_what_is_shown_of_it(reasoning: str, reasoning_tokens: int) -> None:
+    def answered(text: str, reasoning: str, usage: Usage) -> list[ProbeExchange]:
+        response = ParsedResponse(text, reasoning=reasoning, usage=usage)
+        return [ProbeExchange(PLAIN, get_api("openai_chat"), response=response)]
+
+    judge, text = probe("usage-output").judge, 100 * "a"
+    judge(answered(text, "", Usage(10, 150)))
+    with pytest.raises(ProbeFailed, match="but 400 tokens are reported"):
+        judge(answered(text, "", Usage(10, 400)))
+    judge(answered(text, reasoning, Usage(10, 400, reasoning_tokens=reasoning_tokens)))
+    with pytest.raises(ProbeFailed, match="but 1 tokens are reported"):
+        judge(answered(text, reasoning, Usage(10, 1, reasoning_tokens=reasoning_tokens)))
+
+
+@pytest.mark.parametrize(
+    ("api", "reasons", "wrong"),
+    [
+        ("openai_chat", ["stop"], ""),
+        ("openai_chat", ["", "", "stop"], ""),
+        ("openai_chat", ["", "eos_token"], "eos_token"),
+        ("mistral", ["model_length"], ""),
+    ],
+    ids=["this API's", "empty before the end", "an engine's", "another API's"],
+)
+def test_finish_reasons_are_those_of_the_api(api: str, reasons: list[str], wrong: str) -> None:
+    chunks = [{"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]} for reason in reasons]
+    body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks)
+    stream = ProbeExchange(CALL_STREAM, get_api(api), pieces=(Piece(0.1, body.encode()),))
+    if not wrong:
+        check_finish_word(stream)
+        return
+    with pytest.raises(ProbeFailed, match=f"is '{wrong}', which is none of this API"):
+        check_finish_word(stream)
+
+
+@pytest.mark.parametrize("content", [None, "", "I look it up.", "None", "null"])
+def test_words_for_null_are_no_content_beside_a_call(content: str | None) -> None:
+    function = {"name": "get_weather", "arguments": json.dumps(PARIS)}
+    message = {"content": content, "tool_calls": [{"id": "a", "type": "function", "function": function}]}
+    body = json.dumps({"choices": [{"index": 0, "message": message}]}).encode()
+    response = ParsedResponse(content or "", tool_calls=(ToolCall("get_weather", PARIS),))
+    exchanges = [ProbeExchange(CALL, get_api("openai_chat"), pieces=(Piece(0.1, body),), response=response)]
+    judge = probe("content-beside-call").judge
+    if content not in ("None", "null"):
+        judge(exchanges)
+        return
+    with pytest.raises(ProbeFailed, match=f"is the text '{content}'"):
+        judge(exchanges)

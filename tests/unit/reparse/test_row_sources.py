@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,20 @@ def test_a_damaged_database_is_one_row_that_is_not_an_answer(is_head: bool, tmp_
     assert len(read) < 80
     *_, batch = batches(path, 0, 0)
     assert rows(path, batch.end) == []
+
+
+def test_a_database_that_another_process_writes_is_read_later(tmp_path: Path) -> None:
+    path = tmp_path / "turns.db"
+    recorder = Recorder(path)
+    go([ADD % "1", "It is 3."], recorder, run_id="a", task="Add.")
+    assert recorder.flush()
+    recorder.close()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA journal_mode=DELETE")
+        connection.execute("BEGIN EXCLUSIVE")
+        with pytest.raises((ConfigurationError, StateError), match="locked"):
+            rows(path)
+    assert len(rows(path)) == 2
 
 
 def test_parquet_continues_inside_a_row_group(tmp_path: Path) -> None:
