@@ -43,9 +43,9 @@ class DelimitedScanner(JsonScanner):
             return None
         return self._special if self.quote == self.delimiter else super().quick
 
-    def is_plain(self, text: str) -> bool:
-        """As in JSON, but False inside the delimiter, where a backslash is text."""
-        return self.quote != self.delimiter and super().is_plain(text)
+    def plain_length(self, text: str) -> int:
+        """As in JSON, but 0 inside the delimiter, where a backslash is text."""
+        return 0 if self.quote == self.delimiter else super().plain_length(text)
 
     def _structure(self, text: str, pos: int, final: bool) -> int:
         if self.state not in _EXPECTING or text[pos].isspace():

@@ -46,6 +46,7 @@ class JsonStrings(ABC):
         "repairs", "stack", "triple",
     )  # fmt: skip
 
+    plain = _PLAIN
     inner_quotes = '"'  # the quotes that a model may have forgotten to escape
     blanks = re.compile(r"[ \t\n\r]*")
     in_container = False  # the caller has read an opening bracket before the value
@@ -65,9 +66,14 @@ class JsonStrings(ABC):
     def _string_end(self) -> None:
         """Take the string or the key that has ended."""
 
-    def is_plain(self, text: str) -> bool:
-        """Return whether a piece of a string can be appended to `out` as it is: it has only whole escapes."""
-        return _PLAIN[self.quote].fullmatch(text) is not None
+    def plain_length(self, text: str) -> int:
+        """Return how much of a piece of a string can be appended to `out` as it is, if the rest needs more text.
+
+        Only a backslash at the end does; the length is 0 where anything else has to be read first.
+        """
+        match = self.plain[self.quote].match(text)
+        stop = match.end() if match else 0
+        return stop if stop == len(text) or text[stop:] == "\\" else 0
 
     def _repair(self, name: str, otherwise: str) -> bool:
         if not self.repairing:
@@ -87,7 +93,7 @@ class JsonStrings(ABC):
         """Scan one step inside a string; return the position, or its complement if more text is needed."""
         if (self.opened or self.triple) and (stop := self._quotes(text, pos, end, final)) is not None:
             return stop
-        match = _PLAIN[self.quote].match(text, pos)
+        match = self.plain[self.quote].match(text, pos)
         stop = match.end() if match else pos
         if stop > pos:
             self._emit_string(text[pos:stop])

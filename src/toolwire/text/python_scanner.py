@@ -49,6 +49,7 @@ class PythonScanner(JsonScanner):
     number_starts = "+."
     plain_strings = False
     braces_may_double = False
+    plain = _PLAIN
     inner_quotes = "\"'"
     blanks = re.compile(r"\s*")
 
@@ -59,9 +60,9 @@ class PythonScanner(JsonScanner):
         # shows whether it is that of a dictionary or of a set, which JSON writes as a list.
         self.before_brace: list[str] | None = None
 
-    def is_plain(self, text: str) -> bool:
-        """Return False: the escapes of Python are not those of JSON."""
-        return False
+    def plain_length(self, text: str) -> int:
+        """As in JSON, with the escapes that mean the same in Python, and 0 where a backslash is text."""
+        return 0 if self.is_raw else super().plain_length(text)
 
     def _repair(self, name: str, otherwise: str) -> bool:
         return True  # Python's own spellings are not repairs
@@ -125,13 +126,14 @@ class PythonScanner(JsonScanner):
     def _string(self, text: str, pos: int, end: int, final: bool) -> int:
         if (self.opened or self.triple) and (stop := self._quotes(text, pos, end, final)) is not None:
             return stop
-        match = (_RAW_RUN if self.is_raw else _PLAIN)[self.quote].match(text, pos)
-        if match is not None and match.end() > pos:
-            self._emit_string(match[0])
-            return match.end()
-        if self.is_raw and text[pos] == "\\":
-            after = self._escape(text, pos, end, final)
-            return ~pos if after < 0 else after
+        if self.is_raw:
+            match = _RAW_RUN[self.quote].match(text, pos)
+            if match is not None:
+                self._emit_string(match[0])
+                return match.end()
+            if text[pos] == "\\":
+                after = self._escape(text, pos, end, final)
+                return ~pos if after < 0 else after
         return super()._string(text, pos, end, final)
 
     def _ends_string(self, text: str, after: int, final: bool) -> bool | None:

@@ -5,7 +5,6 @@ A `Step` is a node together with the markers that it can begin with and those th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
@@ -364,7 +363,6 @@ class CompiledFormat:
         follow[node.close] = marker_set(params.first | params.follow | closers | beyond, self._nocase)
         stops = openers | beyond | follow.keys() | ({CDATA} if node.cdata else set())
         edge = node.newline + any("\n" in text for text in _between(params, node))
-        starts = {marker[0] for marker in stops} | ({"\r", "\n"} if edge else set())
         header = [step.node for step in params.groups[0][:-1]]
         return ValueEnd(
             close=node.close,
@@ -378,7 +376,6 @@ class CompiledFormat:
             stops=marker_set(frozenset(stops), self._nocase),
             newline=node.newline,
             edge=edge,
-            special=re.compile("[" + "".join(map(re.escape, sorted(starts))) + "]").search,
         )
 
 

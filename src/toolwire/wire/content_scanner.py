@@ -92,7 +92,7 @@ class ContentScanner(Leaf):
         else:
             self._marker_set = content.prose_start if self.blank else content.prose
         plain = self._quotation is None and not self.at_reasoning_start and (self.reasoning or not self.blank)
-        self.quick = self._marker_set.find_start if plain else None
+        self.quick = self._marker_set.find_any if plain else None
 
     @property
     def reasoning_opener(self) -> str:

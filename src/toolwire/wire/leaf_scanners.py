@@ -55,7 +55,7 @@ class Leaf:
     Attributes:
         done, value: the leaf has finished, and its result.
         error: the reason why it cannot finish.
-        quick: search for a character that matters; a piece without one can go to `pass_on`.
+        quick: search for something that matters; a piece without it can go to `pass_on`.
         waiting: set of markers, one of which the unread text may become; as long as it still may, the driver need not
             scan.
     """
@@ -73,12 +73,12 @@ class Leaf:
         """Scan from `pos`; return the position where scanning stopped."""
         raise NotImplementedError
 
-    def is_plain(self, text: str) -> bool:
-        """Return whether `pass_on` can take a piece although `quick` found something in it."""
-        return False
+    def plain_length(self, text: str) -> int:
+        """Return how much of a piece in which `quick` found something `pass_on` can take; the rest needs more text."""
+        return 0
 
     def pass_on(self, text: str) -> None:
-        """Take a whole piece in which `quick` found nothing, or which is plain nevertheless."""
+        """Take a whole piece in which `quick` found nothing, or the plain beginning of another one."""
         raise NotImplementedError
 
 
@@ -241,9 +241,9 @@ class JsonValue(Leaf):
             self.quick = scanner.quick
         return pos
 
-    def is_plain(self, text: str) -> bool:
-        """See `JsonScanner.is_plain`."""
-        return self.scanner.is_plain(text)
+    def plain_length(self, text: str) -> int:
+        """See `JsonScanner.plain_length`."""
+        return self.scanner.plain_length(text)
 
     def pass_on(self, text: str) -> None:
         """Take a piece of a string."""
@@ -418,7 +418,7 @@ class TextUpToMarker(Leaf):
         super().__init__()
         self._markers = markers
         self._put = put
-        self.quick = markers.find_start
+        self.quick = markers.find_any
 
     def scan(self, text: str, pos: int, final: bool) -> int:
         """Read up to a marker."""

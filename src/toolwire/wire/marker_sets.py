@@ -48,7 +48,7 @@ class MarkerSet:
     """
 
     __slots__ = (
-        "_final_re", "_lead", "_nocase", "_open_re", "_prefixes", "_sizes", "_start_search", "longest", "spelled",
+        "_final_re", "_lead", "_nocase", "_open_re", "_prefixes", "_sizes", "longest", "spelled",
     )  # fmt: skip
 
     def __init__(self, markers: frozenset[str], *, nocase: bool = False) -> None:
@@ -69,7 +69,6 @@ class MarkerSet:
                     sizes.append(len(key))
         self._open_re: re.Pattern[str] | None = None
         self._final_re: re.Pattern[str] | None = None
-        self._start_search: Callable[[str], Any] | None = None
 
     # Most sets of a format are never used by a given text, so each is compiled when it is first used.
 
@@ -98,12 +97,9 @@ class MarkerSet:
         return self._open_re
 
     @property
-    def find_start(self) -> Callable[[str], Any]:
-        """Search for a character that may begin a marker."""
-        if self._start_search is None:
-            starts = "".join(map(re.escape, sorted(self._sizes)))
-            self._start_search = re.compile(f"[{starts}]" if starts else r"(?!)").search
-        return self._start_search
+    def find_any(self) -> Callable[[str], Any]:
+        """Search for a marker, or for the beginning of one at the end of the text."""
+        return self._regex(final=False).search
 
     def _key(self, text: str) -> str:
         return text.translate(_LOWER) if self._nocase else text

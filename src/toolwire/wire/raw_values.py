@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from toolwire.wire.leaf_scanners import CDATA, CDATA_END, CDATA_SPECIAL, NAME_LIMIT, ClosedText
 from toolwire.wire.marker_sets import MarkerSet
@@ -101,7 +101,6 @@ class ValueEnd:
         newline: one newline at each end belongs to the format.
         edge: number of newlines that the format may write between a value without its closing marker and what follows.
             Each may be a carriage return with a newline.
-        special: search for a character that may begin a stop.
     """
 
     close: str
@@ -115,7 +114,6 @@ class ValueEnd:
     stops: MarkerSet
     newline: bool
     edge: int
-    special: Callable[[str], Any]
 
 
 class RawText(ClosedText):
@@ -154,7 +152,7 @@ class RawText(ClosedText):
         is_next: Callable[[str, bool], bool] = lambda _, certain: certain,
         unwrapped: bool = False,
     ) -> None:
-        super().__init__(rules.special)
+        super().__init__(rules.stops.find_any)
         self._rules = rules
         self._put = put
         self._is_next = is_next
@@ -169,13 +167,12 @@ class RawText(ClosedText):
             self._text(before)
 
     def pass_on(self, text: str) -> None:
-        """Take a piece without special characters."""
-        self._started = True
-        self._previous = text[-1]
-        if self._held:
-            text = self._held + text
-            self._held = ""
-        self._put(text)
+        """Take a piece in which no stop begins."""
+        if self._held or not self._started or text[-1] in "\r\n":
+            self._text(text)
+        else:
+            self._previous = text[-1]
+            self._put(text)
 
     def _text(self, text: str) -> None:
         self._previous = text[-1]

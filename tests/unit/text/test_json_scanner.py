@@ -148,7 +148,17 @@ def test_values_beyond_the_limits_are_recognised() -> None:
 def test_pieces_inside_a_string_that_are_passed_on(piece: str, is_passed_on: bool) -> None:
     scanner = JsonScanner()
     scanner.scan('"text', 0, False)
-    assert (scanner.quick(piece) is None or scanner.is_plain(piece)) is is_passed_on
+    assert (scanner.quick(piece) is None or scanner.plain_length(piece) == len(piece)) is is_passed_on
+
+
+@pytest.mark.parametrize(
+    ("piece", "length"), [("ab\\", 2), ("\\n\\", 2), ("\\", 0), ("ab\\u", 0), ('a"b\\', 0), ("a\\d\\", 0)]
+)
+def test_a_backslash_at_the_end_of_a_piece_waits_for_the_next_one(piece: str, length: int) -> None:
+    scanner = JsonScanner()
+    scanner.scan('"text', 0, False)
+    assert scanner.quick(piece) is not None
+    assert scanner.plain_length(piece) == length
 
 
 @pytest.mark.parametrize("operator", ["+", " + ", "%", "*", " & ", ".", " || ", "||", "+\n"])

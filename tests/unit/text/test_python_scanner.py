@@ -85,12 +85,32 @@ def test_invalid_literals_are_refused(text: str, size: int) -> None:
     assert scanner.error or rest_is_left
 
 
-def test_pieces_with_escapes_of_json_are_not_passed_on() -> None:
+@pytest.mark.parametrize(
+    ("begin", "piece", "length"),
+    [
+        ('"ab', "c\\nd", 4),
+        ('"ab', "cd\\", 2),
+        ('"ab', "c\\/d", 0),  # in Python, the backslash is a character of the string
+        ("'ab", "c\\'d", 0),  # in JSON, the quote would not be escaped
+        ("r'ab", "c\\nd", 0),
+        ("r'ab", "cd\\", 0),
+    ],
+)
+def test_pieces_inside_a_string_are_passed_on_up_to_what_python_reads_in_another_way(
+    begin: str, piece: str, length: int
+) -> None:
     scanner = PythonScanner()
-    scanner.scan('"ab', 0, False)
+    scanner.scan(begin, 0, False)
     assert scanner.quick("cd") is None
-    assert scanner.quick("c\\/d") is not None
-    assert not scanner.is_plain("c\\/d")  # in Python, the backslash is a character of the string
+    assert scanner.quick(piece) is not None
+    assert scanner.plain_length(piece) == length
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+@pytest.mark.parametrize("text", ['"a\\/b"', "'a\\/b'", "r'a\\/b'"])
+def test_a_slash_is_not_escaped_in_python(text: str, size: int) -> None:
+    scanner = scanned(text + " ,", size)
+    assert json.loads("".join(scanner.ready)) == "a\\/b"
 
 
 def test_the_backslash_before_the_last_quote_keeps_a_raw_string_open() -> None:

@@ -55,4 +55,10 @@ def test_a_search_finds_both_spellings_of_a_marker_that_begins_with_a_letter(fin
 def test_an_empty_set_finds_nothing() -> None:
     empty = MarkerSet(frozenset())
     assert empty.search("abc", 0, False) == (3, 3, "")
-    assert empty.find_start("abc") is None
+    assert empty.find_any("abc") is None
+
+
+def test_any_search_sees_markers_and_beginnings_of_them_at_the_end() -> None:
+    markers = MarkerSet(frozenset({"</v>", "<v "}))
+    assert all(map(markers.find_any, ("a</v>b", "a<v ", "a<", "a</", "<v")))
+    assert not any(map(markers.find_any, ("", "a<b", "a</b>", "< /v>", "v>")))

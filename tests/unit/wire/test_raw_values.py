@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal
 
 import pytest
@@ -43,7 +42,6 @@ def raw_text(
         stops=MarkerSet(frozenset({"</v>", "</call>", "<v ", CDATA}) | outside),
         newline=newline,
         edge=newline + 1,
-        special=re.compile("[<\n]").search,
     )
     return RawText(rules, pieces.append, before, is_next=lambda name, _: name in names, unwrapped=unwrapped), pieces
 
@@ -172,14 +170,20 @@ def test_a_value_goes_on_from_text_that_was_read_before() -> None:
     assert "".join(pieces) == "\nalready\n\n"
 
 
-def test_a_piece_without_special_characters_is_passed_on_whole() -> None:
+@pytest.mark.parametrize("plain", ["plain", "<b> & </b>", "\nline\n", "\r\n", "a\r"])
+@pytest.mark.parametrize("begin", ["", "a", "a\n", "a\r"])
+def test_a_piece_in_which_no_marker_begins_is_passed_on_whole(begin: str, plain: str) -> None:
+    whole, pieces = raw_text()
+    assert scan(whole, f"{begin}{plain}\n</v></call>") == "</call>"
+    value = "".join(pieces)
     leaf, pieces = raw_text()
-    leaf.scan("a\n", 0, False)
+    leaf.scan(begin, 0, False)
     assert leaf.quick is not None
-    assert not leaf.quick("plain")
-    leaf.pass_on("plain")
+    assert not leaf.quick(plain)
+    assert leaf.quick("a<v")
+    leaf.pass_on(plain)
     assert scan(leaf, "\n</v></call>") == "</call>"
-    assert "".join(pieces) == "a\nplain"
+    assert "".join(pieces) == value
 
 
 @pytest.mark.parametrize(
