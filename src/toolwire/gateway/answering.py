@@ -240,7 +240,13 @@ async def _fail(question: Question, reply: Reply, failure: GatewayFailure) -> No
 async def _encoded(question: Question, answer: EventAnswer) -> AsyncIterator[bytes]:
     """Yield the bytes of an answer in the client's API, in the groups in which its events arrive."""
     api = question.client_api.api
-    encoder = api.stream_encoder(model=question.model, id=question.id, created=question.created, notes=question.notes)
+    encoder = api.stream_encoder(
+        tools=question.request.tools,
+        model=question.model,
+        id=question.id,
+        created=question.created,
+        notes=question.notes,
+    )
     watch = FaultWatch(shows_truncated_calls=question.client_api.shows_truncated_calls)
     async for events in answer.events:
         question.observe(events)
@@ -281,7 +287,12 @@ async def answer_whole(question: Question, upstreams: Iterator[Upstream], reply:
 def _encoded_whole(question: Question, events: Sequence[Event]) -> bytes:
     """Return the bytes of a whole answer in the client's API."""
     body = question.client_api.api.encode_response(
-        collect(events), model=question.model, id=question.id, created=question.created, notes=question.notes
+        collect(events),
+        tools=question.request.tools,
+        model=question.model,
+        id=question.id,
+        created=question.created,
+        notes=question.notes,
     )
     # Half a character is an escape in JSON too.
     return json.dumps(body, ensure_ascii=False).encode("utf-8", "backslashreplace")

@@ -67,7 +67,7 @@ class ToolwireLiteLLM(CustomLLM):
             responses = self._adapted.ask_several_blocking(request, count, seconds=_seconds(timeout))
         except _ERRORS as error:
             raise _litellm_error(error) from error
-        return _whole(responses, self._adapted.name)
+        return _whole(responses, request, self._adapted.name)
 
     async def acompletion(
         self, messages: list[Any], optional_params: dict[str, Any], timeout: Any = None, **context: Any
@@ -78,7 +78,7 @@ class ToolwireLiteLLM(CustomLLM):
             responses = await self._adapted.ask_several(request, count, seconds=_seconds(timeout))
         except _ERRORS as error:
             raise _litellm_error(error) from error
-        return _whole(responses, self._adapted.name)
+        return _whole(responses, request, self._adapted.name)
 
     def streaming(
         self, messages: list[Any], optional_params: dict[str, Any], timeout: Any = None, **context: Any
@@ -159,12 +159,14 @@ class _Chunks:
         return ModelResponseStream(model=self._model, choices=[choice])
 
 
-def _whole(responses: Sequence[ParsedResponse], model: str) -> Any:
+def _whole(responses: Sequence[ParsedResponse], request: ChatRequest, model: str) -> Any:
     """Return the answers to one request as its choices."""
     counts = [response.usage for response in responses if response.usage is not None]
-    body = _API.encode_response(replace(responses[0], usage=reduce(add, counts) if counts else None), model=model)
+    first = replace(responses[0], usage=reduce(add, counts) if counts else None)
+    body = _API.encode_response(first, tools=request.tools, model=model)
     for index, response in enumerate(responses[1:], 1):
-        body["choices"] += [{**_API.encode_response(response)["choices"][0], "index": index}]
+        (choice,) = _API.encode_response(response, tools=request.tools)["choices"]
+        body["choices"] += [{**choice, "index": index}]
     # LiteLLM makes an id and a time: ours depend on the answer alone, and its proxy counts equal ids as one request.
     del body["id"], body["created"]
     return ModelResponse(**body)

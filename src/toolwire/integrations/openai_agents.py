@@ -97,7 +97,8 @@ class ToolwireAgentsModel(Model):
         request = _request(system_instructions, input, model_settings, [*tools, *handoffs], output_schema)
         with self._traced(system_instructions, input, model_settings, tracing) as record:
             answer = await self._adapted.ask(request, **_additions(model_settings))
-            response = Response.model_validate(_API.encode_response(answer, model=self._adapted.name))
+            body = _API.encode_response(answer, tools=request.tools, model=self._adapted.name)
+            response = Response.model_validate(body)
             record(response)
         usage = Usage(requests=1)
         if response.usage is not None:
@@ -130,7 +131,7 @@ class ToolwireAgentsModel(Model):
     async def _events(self, request: ChatRequest, model_settings: ModelSettings) -> AsyncGenerator[Any]:
         async with (
             aclosing(self._adapted.stream(request, **_additions(model_settings))) as events,
-            aclosing(_API.encode_stream_async(events, model=self._adapted.name)) as pieces,
+            aclosing(_API.encode_stream_async(events, tools=request.tools, model=self._adapted.name)) as pieces,
         ):
             async for piece in pieces:
                 for line in piece.splitlines():

@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Unpack
 from toolwire._surface import check_items, check_type
 from toolwire.errors import DefinitionError
 from toolwire.events import (
-    CallEnd,
     CallStart,
     ContentDelta,
     Event,
@@ -28,7 +27,7 @@ from toolwire.events import (
     collect,
     response_parts,
 )
-from toolwire.messages import Content, FinishReason, Message, ParsedResponse, Part, ToolCall, ToolResult
+from toolwire.messages import Content, FinishReason, Message, ParsedResponse, ToolResult
 from toolwire.providers.answer_losses import note_losses, put_answer_members
 from toolwire.providers.answer_shapes import AnswerShape, joined
 from toolwire.providers.cache_marks import MarkForm, with_marks
@@ -54,6 +53,7 @@ from toolwire.providers.response_builder import ResponseBuilder
 from toolwire.providers.schema_dialects import Dialect, lower
 from toolwire.providers.server_tools import translate_server_tools
 from toolwire.providers.setting_members import SettingMembers, private_members
+from toolwire.providers.spelling import Spelling
 from toolwire.providers.stream_codec import (
     UNREADABLE,
     WAITING,
@@ -161,7 +161,7 @@ class ProviderApi(ABC):
         choice = self._choice(request, offered, notes)
         paired = self.pair(request, notes)
         note_foreign_members(request, paired, self.kind, notes)
-        messages = tuple(map(self._fit_message, paired))
+        messages = tuple(map(self._spelling().message, paired))
         if self.defines_called_tools and not offered and not request.provider_tools:
             offered = list(self._offer(called_tools(messages, self.name, notes), notes))
         if self.separates_system and request.provider != self.kind:  # a client of this API knows what it may send
@@ -263,23 +263,6 @@ class ProviderApi(ABC):
         """Note that the model may choose from all tools although the choice names some."""
         notes.changed("tool_choice", f"{self.name} cannot be told to choose from {', '.join(choice.names)} alone")
 
-    def _fit_message(self, message: Message) -> Message:
-        """Return the message with names and ids as the API spells them."""
-        parts: list[Part] = []
-        for part in message.parts:
-            if answer_members(part):  # they belong to no message
-                continue
-            match part:
-                case ToolCall():
-                    part = replace(part, name=self.names.fit(part.name), id=self.ids.fit(part.id))
-                case ToolResult():
-                    tool_name = part.tool_name and self.names.fit(part.tool_name)
-                    part = replace(part, tool_name=tool_name, call_id=self.ids.fit(part.call_id))
-                case _:
-                    pass
-            parts.append(part)
-        return replace(message, parts=tuple(parts))
-
     def decode_request(self, body: Any) -> ChatRequest:
         """Parse the body that a client sends.
 
@@ -315,7 +298,7 @@ class ProviderApi(ABC):
         """Return the messages that carry the results of one turn, in the order of the results."""
         check_items("results", results, ToolResult, "a sequence of ToolResult")
         notes = Notes() if notes is None else notes
-        return self.write_messages([self._fit_message(Message("tool", tuple(results)))], notes)
+        return self.write_messages([self._spelling().message(Message("tool", tuple(results)))], notes)
 
     def write_messages(self, messages: Iterable[Message], notes: Notes) -> list[Json]:
         """Return these messages in the API's spelling."""
@@ -359,12 +342,20 @@ class ProviderApi(ABC):
         return ResponseBuilder(self.kind, names=own_names(self.names, definitions(tools)), id_seed=id_seed)
 
     def encode_response(
-        self, response: ParsedResponse, *, model: str = "", id: str = "", created: int = 0, notes: Notes | None = None
+        self,
+        response: ParsedResponse,
+        *,
+        tools: Any = (),
+        model: str = "",
+        id: str = "",
+        created: int = 0,
+        notes: Notes | None = None,
     ) -> Json:
         """Return the body in which this API would have given a response.
 
         Args:
             response: the answer.
+            tools: those of the request, whose names remain as the client knows them.
             model: the model's name.
             id: the answer's id; "" to derive it from the content.
             created: seconds since 1970.
@@ -377,7 +368,7 @@ class ProviderApi(ABC):
         for call in response.incomplete:
             where = f"call {call.id or call.name}"
             notes.dropped(where, f"the call of {call.name} was truncated: only a stream can show it")
-        parts = self._fit_message(Message("assistant", response_parts(response))).parts
+        parts = self._spelling(tools).message(Message("assistant", response_parts(response))).parts
         head = Head(model or "unknown", id or answer_id(parts), created)
         body = self.write_response(replace(response, parts=parts), head, notes)
         put_answer_members(body, response.parts, self.kind, notes)
@@ -389,6 +380,7 @@ class ProviderApi(ABC):
         self,
         events: Iterable[Event],
         *,
+        tools: Any = (),
         model: str = "",
         id: str = "",
         created: int = 0,
@@ -410,12 +402,12 @@ class ProviderApi(ABC):
         written: list[Event] | None = None if notes is None else []
         writable = self._writable(events, end, Notes() if notes is None else notes, written)
         try:
-            yield from self.write_stream(map(self._fit_event, open_truncated_calls(writable)), head, end)
+            yield from self.write_stream(map(self._spelling(tools).event, open_truncated_calls(writable)), head, end)
         except ProviderFailed as failure:
             yield self.write_error(str(failure), failure.kind, head)
             return
         if notes is not None and written:  # a stream has what a whole answer has, and calls that were truncated
-            self.encode_response(replace(collect(written), incomplete=()), notes=(differences := Notes()))
+            self.encode_response(replace(collect(written), incomplete=()), tools=tools, notes=(differences := Notes()))
             notes.extend(note for note in differences if note not in notes)
 
     def encode_stream_async(
@@ -454,14 +446,9 @@ class ProviderApi(ABC):
         if not end.is_finished:
             end.finish(None, self.kind, self._answer)
 
-    def _fit_event(self, event: Event) -> Event:
-        match event:
-            case CallStart():
-                return replace(event, name=self.names.fit(event.name), id=self.ids.fit(event.id))
-            case CallEnd():
-                call = replace(event.call, name=self.names.fit(event.call.name), id=self.ids.fit(event.call.id))
-                return replace(event, call=call)
-        return event
+    def _spelling(self, tools: Any = ()) -> Spelling:
+        """Return how ids and names are spelled; the reader of an answer knows its own tools by their own names."""
+        return Spelling(self.names, self.ids, frozenset(definitions(tools)))
 
     # -- defined by the API's own module -------------------------------------------------------------------------
 

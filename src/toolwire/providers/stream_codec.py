@@ -258,6 +258,7 @@ def open_truncated_calls(events: Iterable[Event]) -> Iterator[Event]:
 class StreamEncoding(TypedDict, total=False):
     """Keywords of a stream that is encoded; see `ProviderApi.encode_stream`."""
 
+    tools: Any
     model: str
     id: str
     created: int

@@ -65,6 +65,20 @@ def test_a_client_gets_the_answer_in_its_own_api(api: str, stream: bool) -> None
     assert upstream.closed == 1
 
 
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+@pytest.mark.parametrize("api", CLIENTS)
+def test_a_client_gets_its_own_name_of_a_tool(api: str, stream: bool) -> None:
+    name = "weather/" + "files_read_" * 7  # no provider takes it, but servers of models do
+    call = ToolCall(name, {"city": "Paris"}, "call_1")
+    path, body = asked(api, stream=stream)
+    body = json.loads(json.dumps(body).replace("get_weather", name))
+    response = ParsedResponse(tool_calls=(call,), finish_reason=FinishReason.TOOL_CALLS)
+    got = run(gateway(Scripted(list(replay(response)))), path, body)
+    answer = answer_in(api, got.body, stream=stream)
+    assert [call.name for call in answer.tool_calls] == [name]
+    assert "x-toolwire-notes" not in got.headers
+
+
 @pytest.mark.parametrize(
     ("api", "pattern"),
     [

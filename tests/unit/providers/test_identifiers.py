@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import toolwire
 from toolwire.providers.identifiers import WORD_64, Alphabet, own_names
 
 NINE = Alphabet("a-zA-Z0-9", 9, least=9)
@@ -41,3 +42,21 @@ def test_a_spelling_is_never_too_long(most: int, first: str) -> None:
     alphabet = Alphabet("a-zA-Z0-9_", most, first=first)
     for text in ("call_0123456789" * 5, "é" * 50, "1" * 50):
         assert len(alphabet.fit(text)) <= most
+
+
+@pytest.mark.parametrize("api", ["openai_chat", "openai_responses", "anthropic_messages", "gemini", "bedrock_converse"])
+def test_names_of_the_reader_s_own_tools_remain(api: str) -> None:
+    provider, name = toolwire.get_api(api), "files/read"
+    tools = [{"name": name, "parameters": {"type": "object", "properties": {}}}]
+    response = toolwire.ParsedResponse(
+        tool_calls=(toolwire.ToolCall(name, {}, "call_1"),), finish_reason=toolwire.FinishReason.TOOL_CALLS
+    )
+    notes = toolwire.Notes()
+    body = provider.encode_response(response, tools=tools, notes=notes)
+    assert [call.name for call in provider.decode_response(body).tool_calls] == [name] and not notes
+    decoder = provider.stream_decoder()
+    pieces = provider.encode_stream(toolwire.replay(response), tools=tools)
+    events = [event for piece in pieces for event in decoder.feed(piece)] + list(decoder.finish())
+    assert [call.name for call in toolwire.collect(events).tool_calls] == [name]
+    (other,) = provider.decode_response(provider.encode_response(response)).tool_calls
+    assert other.name.startswith("files_read_")  # a reader that knows no such tool gets a name of its API
