@@ -286,8 +286,28 @@ def test_the_end_of_reasoning_in_a_step() -> None:
     assert not parser.is_reasoning_end_streaming(encode("<think>a</thin"), encode("n"))
     assert parser.extract_content_ids(encode("<think>a</think>bc")) == encode("bc")
     assert parser.extract_content_ids(encode("<think>a")) == []
-    assert parser.count_reasoning_tokens(encode("ab</think>")) == len("ab</think>") - 1
     assert (parser.reasoning_start_str, parser.reasoning_end_str) == ("<think>", "</think>")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer", "count"),
+    [
+        ("", "<think>ab</think>c", 2),
+        ("", "<think>ab</think>c<think>def</think>g", 5),
+        ("", "<think>ab", 2),
+        ("", "ab</think>c", 2),
+        ("", "abc", 0),
+        ("", "<think></think>abc", 0),
+        ("<think>", "ab</think>c<think", 2),
+        ("<think>", "ab", 2),
+        ("<think>", "", 0),
+    ],
+)
+def test_tokens_of_reasoning_are_counted_without_its_markers(prompt: str, answer: str, count: int) -> None:
+    for format in ("hermes", "auto"):
+        parser = reasoning_parser(format)
+        parser.set_prompt_token_ids(Tokenizer().encode(prompt))
+        assert parser.count_reasoning_tokens(Tokenizer().encode(answer)) == count
 
 
 # -- whole answers -------------------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ class ToolwireReasoningParser(ReasoningParser):
         self._is_open = False
         self._parser: toolwire.StreamParser | None = None
         self._has_ended = False
+        self._openers = [ids for span in _spans(self.format) if (ids := self._encode(span.open))]
         self._closers = [ids for span in _spans(self.format) if (ids := self._encode(span.close))]
 
     # -- the prompt ------------------------------------------------------------------------------------------------
@@ -70,9 +71,19 @@ class ToolwireReasoningParser(ReasoningParser):
         return input_ids[end:] if end else []
 
     def count_reasoning_tokens(self, token_ids: Sequence[int]) -> int:
-        """Return the number of tokens up to the closing marker of the reasoning."""
-        end = max((_end_of_last(closer, token_ids) for closer in self._closers), default=0)
-        return max(0, end - 1)
+        """Return the number of tokens inside reasoning, without those of its markers.
+
+        Reasoning that is not closed counts up to the end. If a closing marker is the first one, the prompt has opened
+        the reasoning.
+        """
+        ids = list(token_ids)
+        is_open = self._is_open or _first(self._closers, ids, 0) < _first(self._openers, ids, 0)
+        count = at = 0
+        while at < len(ids):
+            start, end = _first(self._closers if is_open else self._openers, ids, at)
+            count += start - at if is_open else 0
+            at, is_open = end, not is_open
+        return count
 
     # -- text ------------------------------------------------------------------------------------------------------
 
@@ -161,6 +172,17 @@ def _end_of_last(marker: Sequence[int], ids: Sequence[int]) -> int:
         if ids[end - 1] == marker[-1] and list(ids[end - size : end]) == list(marker):
             return end
     return 0
+
+
+def _first(markers: Sequence[list[int]], ids: list[int], at: int) -> tuple[int, int]:
+    """Return the bounds of the first marker from a position on; the end of the ids, twice, if there is none."""
+    beginnings = {marker[0] for marker in markers}
+    for start in range(at, len(ids)):
+        if ids[start] in beginnings:
+            for marker in markers:
+                if ids[start : start + len(marker)] == marker:
+                    return start, start + len(marker)
+    return len(ids), len(ids)
 
 
 @cache
