@@ -69,14 +69,49 @@ def test_the_chat_template_names_a_known_format_first() -> None:
     template = "{{ tools }}<tool_call>{{ call }}</tool_call><tool_response>{{ result }}</tool_response>"
     both = SimpleNamespace(chat_template=template, response_template=response_template("glm4"))
     assert tokenizer_format(both).name == "hermes"
-    several = SimpleNamespace(chat_template={"default": "{{ messages }}", "tool_use": template})
-    assert tokenizer_format(several).name == "hermes"
+    kimi = "<|tool_calls_section_begin|><|tool_call_begin|><|tool_call_argument_begin|><|tool_call_end|>"
+    kimi += "<|tool_calls_section_end|>"
+    assert tokenizer_format(SimpleNamespace(chat_template=kimi)).name == "kimi_k2"
+    for templates in ({"rag": "", "default": template}, {"default": kimi, "tool_use": template}):
+        assert tokenizer_format(SimpleNamespace(chat_template=templates)).name == "hermes"
     assert parse_response(both, TEXT).tool_calls[0].arguments == {"city": "Rome"}
     assert parse_response(both, TEXT, format="plain").tool_calls == ()
 
 
+class Letters:
+    """A tokenizer whose tokens are code points."""
+
+    def decode(self, ids: list[int], *, skip_special_tokens: bool) -> str:
+        assert all(type(id) is int for id in ids) and not skip_special_tokens
+        return "".join(map(chr, ids))
+
+
+class Number:
+    """A number of an array."""
+
+    def __init__(self, value: int) -> None:
+        self._value = value
+
+    def __index__(self) -> int:
+        return self._value
+
+
+def test_tokens_may_be_an_array_or_its_numbers() -> None:
+    text = '<tool_call>{"name": "get_weather", "arguments": {"city": "Rome", "days": "3"}}</tool_call>'
+    ids = [ord(character) for character in text]
+    for tokens in (ids, tuple(ids), SimpleNamespace(tolist=lambda: ids), [Number(id) for id in ids]):
+        response = parse_response(Letters(), tokens, format="hermes", tools=[TOOL])  # type: ignore[arg-type]
+        assert [call.arguments for call in response.tool_calls] == [{"city": "Rome", "days": 3}]
+    assert parse_response(Letters(), [], format="hermes").content == ""
+
+
 def test_a_tokenizer_that_says_nothing_is_an_error() -> None:
-    with pytest.raises(DefinitionError, match="no response_template, and no known format's markers"):
-        tokenizer_format(SimpleNamespace(chat_template=None))
+    for template in (None, "a template"):
+        with pytest.raises(DefinitionError, match="no response_template, and no known format's markers"):
+            tokenizer_format(SimpleNamespace(chat_template=None, response_template=template))
+
+
+@pytest.mark.parametrize("tokens", [[[1, 2]], 5, None, [1.0], SimpleNamespace(tolist=lambda: [[1]])])
+def test_what_is_not_the_tokens_of_one_answer_is_an_error(tokens: Any) -> None:
     with pytest.raises(TypeError, match="text, or the token ids of one answer"):
-        parse_response(SimpleNamespace(chat_template=TEXT, decode=str), [[1, 2]])  # type: ignore[list-item]
+        parse_response(Letters(), tokens, format="hermes")

@@ -6,7 +6,8 @@ Nothing here imports transformers: a tokenizer is all that is needed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from operator import index
+from typing import Any, SupportsIndex
 
 from toolwire._surface import wrong_type
 from toolwire.errors import DefinitionError
@@ -33,10 +34,12 @@ def tokenizer_format(tokenizer: Any) -> WireFormat:
     Raises:
         DefinitionError: neither of them says which, or no description can express the response template.
     """
-    templates = getattr(tokenizer, "chat_template", None)
-    # A tokenizer with several chat templates has one for tools among them.
-    for template in templates.values() if isinstance(templates, Mapping) else [templates]:
-        if isinstance(template, str) and (name := detect_from_template(template).format) not in ("auto", "plain"):
+    templates = [getattr(tokenizer, "chat_template", None)]
+    if isinstance(named := templates[0], Mapping):
+        # Of several templates, transformers uses the one of this name where tools are offered.
+        templates = [named.get("tool_use"), *named.values()]
+    for template in templates:
+        if isinstance(template, str) and (name := detect_from_template(template).format) != "auto":
             return get_format(name)
     declared = getattr(tokenizer, "response_template", None)
     if isinstance(declared, Mapping):
@@ -62,8 +65,9 @@ def parse_response(
         format: the format of the calls; None for `tokenizer_format(tokenizer)`.
 
     Raises:
-        DefinitionError: the format is not known, or a tool has an unknown shape.
-        UnknownFormat: no such format.
+        DefinitionError: the tokenizer declares no format, see `tokenizer_format`; or a tool has an unknown shape.
+        UnknownFormat: there is no format of that name.
+        TypeError: the answer or the prompt is neither text nor the token ids of one answer.
     """
     wire = tokenizer_format(tokenizer) if format is None else get_format(format)
     started = prompt_opens_reasoning(_text(tokenizer, prompt, "prompt"), format=wire)
@@ -75,6 +79,7 @@ def _text(tokenizer: Any, tokens: Any, argument: str) -> str:
     if isinstance(tokens, str):
         return tokens
     tokens = tokens.tolist() if hasattr(tokens, "tolist") else tokens  # of an array or a tensor
-    if not isinstance(tokens, Sequence) or not all(isinstance(token, int) for token in tokens):
+    # Numbers of arrays are not of the class `int`.
+    if not isinstance(tokens, Sequence) or not all(isinstance(token, SupportsIndex) for token in tokens):
         raise wrong_type(argument, tokens, "text, or the token ids of one answer")
-    return str(tokenizer.decode(list(tokens), skip_special_tokens=False)) if tokens else ""
+    return str(tokenizer.decode(list(map(index, tokens)), skip_special_tokens=False))
