@@ -25,6 +25,7 @@ from tests.integrations.weather_model import (
 )
 
 from toolwire import DefinitionError, MissingExtra, ParsedResponse, ProviderError, ToolCall
+from toolwire.testing import ScriptedBackend
 
 adapter = pytest.importorskip(
     "toolwire.integrations.langchain", reason="needs scripts/test-frameworks", exc_type=MissingExtra
@@ -147,8 +148,20 @@ def test_arguments_of_structured_output_have_an_effect_or_are_errors() -> None:
     model = adapter.ChatToolwire(model=server)
     model.with_structured_output(City, strict=True).invoke("The largest city?")
     assert server._transport.requests[0]["response_format"]["json_schema"]["strict"] is True
-    with pytest.raises(ValueError, match="takes no tools"):
-        model.with_structured_output(City, tools=[])
+    for method in ("json_schema", "function_calling"):
+        with pytest.raises(ValueError, match="takes no tools"):
+            model.with_structured_output(City, method=method, tools=[])
+
+
+@pytest.mark.parametrize("strict", [None, True, False])
+def test_tools_are_strict_if_the_program_says_so(strict: bool | None) -> None:
+    backend = ScriptedBackend([ParsedResponse("Hello")] * 2)
+    model = chat(backend, "")
+    model.bind_tools([get_weather], strict=strict).invoke("Weather?")
+    model.with_structured_output(City, method="function_calling", strict=strict).invoke("The largest city?")
+    for request in backend.requests:
+        (tool,) = request.tools
+        assert tool.annotations.get("strict") is strict and request.extra == {}
 
 
 def test_structured_output_can_be_a_call_or_come_with_the_message() -> None:
@@ -159,8 +172,17 @@ def test_structured_output_can_be_a_call_or_come_with_the_message() -> None:
     assert by_call.invoke("The largest city?") == City(city="Paris", population=5)
     raw = chat(json_in_a_fence).with_structured_output(City, include_raw=True).invoke("The largest city?")
     assert raw["parsed"] == City(city="Paris", population=2_100_000) and "Paris" in raw["raw"].content
-    failed = chat(lambda messages: "No.").with_structured_output(City, include_raw=True).invoke("The largest city?")
-    assert failed["parsed"] is None and failed["parsing_error"] is not None
+    by_call = chat(call).with_structured_output(City.model_json_schema(), method="function_calling")
+    assert by_call.invoke("The largest city?") == {"city": "Paris", "population": 5}
+
+
+@pytest.mark.parametrize("method", ["json_schema", "function_calling"])
+def test_the_raw_output_comes_with_the_error_of_its_parser(method: str) -> None:
+    wrong = '{"city": "Paris"}'
+    text = wrong if method == "json_schema" else f'<tool_call>{{"name": "City", "arguments": {wrong}}}</tool_call>'
+    output = chat(lambda messages: text).with_structured_output(City, include_raw=True, method=method)
+    failed = output.invoke("The largest city?")
+    assert failed["parsed"] is None and "population" in str(failed["parsing_error"]) and failed["raw"]
 
 
 def test_the_choice_of_a_tool_reaches_the_model() -> None:

@@ -25,10 +25,15 @@ from toolwire.wire.prompts import prompt
 from toolwire.wire.stream_parser import StreamParser
 
 with needs_extra("toolwire.integrations.langchain", "langchain"):
-    from langchain_core.exceptions import OutputParserException
     from langchain_core.language_models import BaseChatModel, LanguageModelInput
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, convert_to_openai_messages
-    from langchain_core.output_parsers import BaseTransformOutputParser, JsonOutputParser, PydanticOutputParser
+    from langchain_core.output_parsers import (
+        BaseTransformOutputParser,
+        JsonOutputKeyToolsParser,
+        JsonOutputParser,
+        PydanticOutputParser,
+        PydanticToolsParser,
+    )
     from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
     from langchain_core.runnables import Runnable, RunnableLambda
     from langchain_core.utils.function_calling import convert_to_json_schema, convert_to_openai_tool
@@ -97,6 +102,7 @@ class ChatToolwire(BaseChatModel):
         tools: Sequence[dict[str, Any] | type | Callable[..., Any] | Any],
         *,
         tool_choice: dict[str, Any] | str | bool | None = None,
+        strict: bool | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Return the model with tools.
@@ -105,9 +111,10 @@ class ChatToolwire(BaseChatModel):
             tools: the tools, in any shape that LangChain takes.
             tool_choice: "auto", "none", "any" or "required", the name of a tool, or a choice of Chat Completions; True
                 for "required".
+            strict: whether a server may write no other arguments than the schemas allow, where it can be made to.
             kwargs: other members of each request, such as `parallel_tool_calls`.
         """
-        offered = [convert_to_openai_tool(tool) for tool in tools]
+        offered = [convert_to_openai_tool(tool, strict=strict) for tool in tools]
         return self.bind(tools=offered, tool_choice=_choice(tool_choice), **kwargs)
 
     def with_structured_output(
@@ -126,26 +133,16 @@ class ChatToolwire(BaseChatModel):
             include_raw: whether the answer is a dict with `raw`, `parsed` and `parsing_error`.
             method: "json_schema" for JSON in the text of the answer, "function_calling" for the arguments of a call.
             strict: whether a server may write nothing else than the schema allows, where it can be made to.
-            kwargs: see `BaseChatModel`; "json_schema" takes no others.
+            kwargs: none is known; `BaseChatModel` has them.
 
         Raises:
             ValueError: an argument is not known.
         """
-        if method == "function_calling":
-            return super().with_structured_output(schema, include_raw=include_raw, strict=strict, **kwargs)
         if kwargs:
-            raise ValueError(f"the method json_schema takes no {', '.join(kwargs)}; tools come before, with bind_tools")
-        json_schema = convert_to_json_schema(schema)
-        output = {"name": str(json_schema.get("title") or "output"), "schema": json_schema}
-        model = self.bind(
-            response_format={
-                "type": "json_schema",
-                "json_schema": output | ({} if strict is None else {"strict": strict}),
-            },
-            ls_structured_output_format={"kwargs": {"method": method}, "schema": json_schema},
-        )
-        is_class = isinstance(schema, type) and issubclass(schema, BaseModel)
-        parser: Any = PydanticOutputParser(pydantic_object=schema) if is_class else JsonOutputParser()
+            raise ValueError(f"a structured output takes no {', '.join(kwargs)}; tools come before, with bind_tools")
+        members, parser = (_call_output if method == "function_calling" else _text_output)(schema, strict)
+        traced = {"kwargs": {"method": method}, "schema": schema}
+        model = self.bind(**members, ls_structured_output_format=traced)
         return model | (RunnableLambda(partial(_parsed_with_raw, parser)) if include_raw else parser)
 
     def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **kwargs: Any) -> Any:
@@ -357,6 +354,31 @@ def _choice(choice: dict[str, Any] | str | bool | None) -> Any:
     return choice or None
 
 
+def _text_output(schema: dict[str, Any] | type, strict: bool | None) -> tuple[dict[str, Any], Any]:
+    """Return the members of a request for JSON in the text of the answer, and the parser of that text."""
+    json_schema = convert_to_json_schema(schema)
+    output: dict[str, Any] = {"name": str(json_schema.get("title") or "output"), "schema": json_schema}
+    if strict is not None:
+        output["strict"] = strict
+    parser = PydanticOutputParser(pydantic_object=schema) if _is_model_class(schema) else JsonOutputParser()
+    return {"response_format": {"type": "json_schema", "json_schema": output}}, parser
+
+
+def _call_output(schema: dict[str, Any] | type, strict: bool | None) -> tuple[dict[str, Any], Any]:
+    """Return the members of a request for a call, and the parser of its arguments."""
+    tool = convert_to_openai_tool(schema, strict=strict)
+    parser = (
+        PydanticToolsParser(tools=[schema], first_tool_only=True)
+        if _is_model_class(schema)
+        else JsonOutputKeyToolsParser(key_name=tool["function"]["name"], first_tool_only=True)
+    )
+    return {"tools": [tool], "tool_choice": "required"}, parser
+
+
+def _is_model_class(schema: dict[str, Any] | type) -> bool:
+    return isinstance(schema, type) and issubclass(schema, BaseModel)
+
+
 def _text(piece: str | BaseMessage) -> str:
     return piece if isinstance(piece, str) else str(piece.text)
 
@@ -365,5 +387,5 @@ def _parsed_with_raw(parser: Any, message: Any) -> dict[str, Any]:
     """Return a message with what a parser reads from it, or with the error."""
     try:
         return {"raw": message, "parsed": parser.invoke(message), "parsing_error": None}
-    except OutputParserException as error:
+    except ValueError as error:  # of LangChain and of pydantic
         return {"raw": message, "parsed": None, "parsing_error": error}
