@@ -141,6 +141,14 @@ def test_settings_that_the_sdk_has_no_name_for_are_extra_arguments() -> None:
     assert server._transport.requests[0]["reasoning_effort"] == "low"
 
 
+@pytest.mark.parametrize("reasoning", [{"summary": "auto"}, {"effort": "low", "summary": "detailed"}])
+def test_summaries_of_reasoning_are_asked_for(reasoning: dict[str, str]) -> None:
+    transport = ScriptedTransport("openai_responses", [ParsedResponse("Hello")])
+    server = Client("openai_responses", "m", base_url="http://127.0.0.1:9", transport=transport)
+    run(agent(server, "", model_settings=agents.ModelSettings(reasoning=reasoning)), "Hello")
+    assert transport.requests[0]["reasoning"] == reasoning
+
+
 def test_members_of_requests_reach_a_server() -> None:
     transport = ScriptedTransport("openai_responses", [ParsedResponse("Hello")])
     server = Client("openai_responses", "m", base_url="http://127.0.0.1:9", transport=transport)

@@ -183,7 +183,7 @@ def _request(
         "temperature": settings.temperature,
         "top_p": settings.top_p,
         "max_output_tokens": settings.max_tokens,
-        "reasoning": settings.reasoning and {"effort": settings.reasoning.effort},
+        "reasoning": settings.reasoning and settings.reasoning.model_dump(exclude_none=True),
         "metadata": settings.metadata,
         "store": settings.store,
         "truncation": settings.truncation,
