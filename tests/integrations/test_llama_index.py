@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from base64 import b64decode
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from tests.integrations.weather_model import (
 )
 
 from toolwire import DefinitionError, MissingExtra, ParsedResponse, ProviderError, ToolCall
+from toolwire.testing import ScriptedBackend
 
 adapter = pytest.importorskip(
     "toolwire.integrations.llama_index", reason="needs scripts/test-frameworks", exc_type=MissingExtra
@@ -172,6 +175,23 @@ def test_pictures_and_earlier_calls_reach_the_model() -> None:
     assert (tool["tool_call_id"], tool["content"]) == ("c1", "a flag")
     with pytest.raises(DefinitionError, match="a video block of a message cannot be sent"):
         chat.chat([llms.ChatMessage(blocks=[llms.VideoBlock(video=b"x")])])
+
+
+def test_documents_reach_the_model(tmp_path: Path) -> None:
+    backend = ScriptedBackend([ParsedResponse("Yes.")])
+    notes = tmp_path / "notes.txt"
+    notes.write_text("rain")
+    documents = [
+        llms.DocumentBlock(data=b"%PDF-1.4 rain", title="rain.pdf"),
+        llms.DocumentBlock(path=str(notes)),
+        llms.CachePoint(cache_control=llms.CacheControl(type="ephemeral")),
+    ]
+    llm(backend, "").chat([llms.ChatMessage(blocks=[llms.TextBlock(text="Rain?"), *documents])])
+    (message,) = backend.requests[0].messages
+    text, pdf, plain = message.parts
+    assert text.text == "Rain?"
+    assert (pdf.media_type, pdf.name, b64decode(pdf.data)) == ("application/pdf", "rain.pdf", b"%PDF-1.4 rain")
+    assert (plain.media_type, b64decode(plain.data)) == ("text/plain", b"rain")
 
 
 def test_errors_of_the_model_are_raised() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncGenerator, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing
+from mimetypes import guess_type
 from typing import Any
 
 from toolwire._surface import needs_extra
@@ -24,8 +26,10 @@ with needs_extra("toolwire.integrations.llama_index", "llama-index"):
     )
     from llama_index.core.base.llms.types import (
         AudioBlock,
+        CachePoint,
         ChatMessage,
         ChatResponse,
+        DocumentBlock,
         ImageBlock,
         LLMMetadata,
         MessageRole,
@@ -300,6 +304,10 @@ def _chat_message(message: ChatMessage) -> dict[str, Any]:
             case AudioBlock():
                 data = block.resolve_audio(as_base64=True).read().decode()
                 parts.append({"type": "input_audio", "input_audio": {"data": data, "format": block.format or "mp3"}})
+            case DocumentBlock():
+                parts.append({"type": "file", "file": {"filename": block.title, "file_data": _document_url(block)}})
+            case CachePoint():
+                pass
             case ThinkingBlock():
                 reasoning += block.content or ""
             case ToolCallBlock():
@@ -327,3 +335,10 @@ def _image_url(block: Any) -> str:
         return str(block.url)
     data = block.resolve_image(as_base64=True).read().decode()
     return f"data:{block.image_mimetype or 'image/png'};base64,{data}"
+
+
+def _document_url(block: Any) -> str:
+    data = base64.b64encode(block.resolve_document().read()).decode()
+    # LlamaIndex knows the types of files with a signature only, and text has none.
+    guess, _ = guess_type(str(block.path or block.url or block.title))
+    return f"data:{block.document_mimetype or guess or 'application/octet-stream'};base64,{data}"
