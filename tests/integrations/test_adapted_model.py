@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.integrations.weather_model import PIECES, WeatherModel, cut_off, json_in_a_fence
+from tests.integrations.weather_model import PIECES, WeatherModel, cut_off, fail, json_in_a_fence, native_model
 
 from toolwire import DefinitionError, FinishReason, ParsedResponse, Problem, ProviderError
 from toolwire.events import ArgumentsDelta, Event
@@ -38,8 +38,32 @@ def test_a_stream_closes_calls_that_are_cut_off() -> None:
 def test_an_output_comes_without_its_fence() -> None:
     schema = {"type": "object", "properties": {"population": {"type": "integer"}}}
     output = {"type": "json_schema", "json_schema": {"name": "city", "schema": schema}}
-    answer = AdaptedModel(json_in_a_fence, "hermes").ask_blocking(chat_request(QUESTION, response_format=output))
+    request = chat_request(QUESTION, response_format=output)
+    answer = AdaptedModel(json_in_a_fence, "hermes").ask_blocking(request)
     assert json.loads(answer.content)["population"] == 2_100_000
+    fenced = "```json\n{}\n```"  # of a server, which knows the schema itself
+    assert AdaptedModel(ScriptedBackend([fenced])).ask_blocking(request).content == fenced
+
+
+def test_white_space_beside_calls_is_no_content() -> None:
+    for model in (WeatherModel(), lambda messages: f"\n{PIECES[0][13:]}{PIECES[1]}{PIECES[2]}{PIECES[3]}\n"):
+        answer = AdaptedModel(model, "hermes").ask_blocking(chat_request(QUESTION, tools=[TOOL]))
+        assert len(answer.tool_calls) == 2
+        assert answer.content == ("Let me look. " if isinstance(model, WeatherModel) else "")
+
+
+@pytest.mark.parametrize(
+    ("model", "format", "name"),
+    [
+        (fail, "hermes", "fail"),
+        (WeatherModel(), "hermes", "toolwire"),
+        (native_model(), "", "m"),
+        (native_model(), "hermes", "m"),
+        ("ollama:qwen3:8b", "hermes", "ollama:qwen3:8b"),
+    ],
+)
+def test_a_model_has_its_own_name(model: Any, format: str, name: str) -> None:
+    assert AdaptedModel(model, format).name == name
 
 
 @pytest.mark.parametrize(

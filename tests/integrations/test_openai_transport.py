@@ -18,7 +18,7 @@ from tests.integrations.weather_model import PIECES, EndlessModel, WeatherModel,
 
 from toolwire import ConfigurationError, ParsedResponse, ToolCall, UnknownFormat
 from toolwire.gateway import answering
-from toolwire.integrations import ToolwireTransport
+from toolwire.integrations import ToolwireTransport, openai_transport
 from toolwire.models import Client, TextBackend, function_source
 from toolwire.testing import ScriptedBackend, ScriptedTransport
 
@@ -203,7 +203,8 @@ def test_closing_a_stream_stops_the_model() -> None:
     assert stopped.wait(60)
 
 
-def test_a_stream_that_a_program_leaves_stops_the_model_without_errors() -> None:
+@LIBRARIES
+def test_a_stream_that_a_program_leaves_stops_the_model_without_errors(library: Any) -> None:
     errors: list[Any] = []
 
     async def ask() -> None:
@@ -211,7 +212,9 @@ def test_a_stream_that_a_program_leaves_stops_the_model_without_errors() -> None
         model = EndlessModel()
 
         async def read() -> None:
-            async for _ in await async_client(model).chat.completions.create(**QUESTION, stream=True):
+            chunks = await async_client(model, library).chat.completions.create(**QUESTION, stream=True)
+            assert len(openai_transport._RUNNING) == 1
+            async for _ in chunks:
                 break
 
         await read()
@@ -226,7 +229,7 @@ def test_a_stream_that_a_program_leaves_stops_the_model_without_errors() -> None
 
     asyncio.run(ask())
     gc.collect()
-    assert not errors
+    assert not errors and not openai_transport._RUNNING
 
 
 def test_cancelling_a_request_stops_the_model() -> None:
@@ -340,6 +343,18 @@ def test_backends_and_clients_are_models_too() -> None:
     assert "tools" not in server.requests[0]
 
 
+@LIBRARIES
+def test_requests_of_another_api_are_answered_at_their_own_path(library: Any) -> None:
+    http = library.Client(transport=ToolwireTransport(WeatherModel(), format="hermes"))
+    tool = {"name": "get_weather", "input_schema": PARAMETERS}
+    body = {"model": "any", "max_tokens": 99, "messages": QUESTION["messages"], "tools": [tool]}
+    answer = http.post("http://localhost/v1/messages?beta=true", json=body).json()
+    assert [block["input"] for block in answer["content"] if block["type"] == "tool_use"] == [
+        {"city": "Paris"},
+        {"city": "Rome"},
+    ]
+
+
 def test_a_wrong_model_or_format_is_an_error_at_once() -> None:
     with pytest.raises(ConfigurationError, match='format="hermes"'):
         ToolwireTransport(WeatherModel())
@@ -347,5 +362,6 @@ def test_a_wrong_model_or_format_is_an_error_at_once() -> None:
         ToolwireTransport(ScriptedBackend(["x"]), format="hermes")
     with pytest.raises(UnknownFormat):
         ToolwireTransport(WeatherModel(), format="hermez")
-    with pytest.raises(TypeError, match="model must be"):
-        ToolwireTransport(5, format="hermes")  # type: ignore[arg-type]
+    for format in ("", "hermes"):
+        with pytest.raises(TypeError, match="model must be"):
+            ToolwireTransport(5, format=format)  # type: ignore[arg-type]

@@ -31,10 +31,11 @@ def backend_of(model: AnyModel, format: str) -> Backend:
         raise ConfigurationError("a backend has a format of its own, so format= has no effect: leave it out")
     if not format and (is_backend(model) or isinstance(model, Client | str)):
         return as_backend(model, "model")
+    source = _source_of(model)
     if not format:
         raise ConfigurationError('name the wire format of a model of text, such as format="hermes"')
     get_format(format)  # a wrong name is an error here, not with the first request
-    return TextBackend(_source_of(model), format=format, model=_name_of(model))
+    return TextBackend(source, format=format, model=_name_of(model))
 
 
 def _source_of(model: AnyModel) -> Source:

@@ -103,7 +103,6 @@ class _Answer:
                 if message.get("body"):
                     return bytes(message["body"])
                 has_ended = True
-            await self._running
             raise StopAsyncIteration
         finally:
             if has_ended:
@@ -184,7 +183,6 @@ def _scope(request: Any) -> dict[str, Any]:
         "method": request.method,
         "scheme": url.scheme,
         "path": url.path,
-        "raw_path": url.raw_path.partition(b"?")[0],
         "root_path": "",
         "query_string": url.query,
         "headers": [(name.lower(), value) for name, value in request.headers.raw],
