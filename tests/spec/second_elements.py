@@ -140,33 +140,34 @@ def _has_items(element: Element, schema: Schema) -> bool:
 def element_value(element: Element, node: dict[str, Any], schema: Schema) -> Any:
     """Return the value of an element by its schema and its content."""
     types = schema.types
-    if "string" in types and not types & {"object", "array"}:
-        return raw_value(element.raw if element.children else element.text, schema)
-    if element.children:
-        if (
-            schema.is_array
-            and not all(child.name == element.children[0].name for child in element.children)
-            and _objects(schema)
-        ):
-            return [element_members(element.children, node, schema.items)]
-        if schema.is_array and _objects(schema) and not any(child.children for child in element.children):
-            return [element_members(element.children, node, schema.items)]
-        if schema.is_array or (
-            all(child.name == "item" for child in element.children) and (not types or "array" in types)
-        ):
-            return [element_value(child, node, schema.items) for child in element.children]
-        return element_members(element.children, node, schema)
-    if not element.text.strip() and "array" in types:
+    children = element.children or []
+    if len(children) == 1 and children[0].name == "item" and types and not types & {"string", "object", "array"}:
+        return element_value(children[0], node, schema)
+    if types and not types & {"object", "array"}:
+        literal = element.marked and "string" in types
+        return element.text if literal else raw_value(element.raw if children else element.text, schema)
+    if children:
+        names = {child.name for child in children}
+        if schema.is_array and (names & set(schema.items.properties) if _objects(schema) else _untyped(names, schema)):
+            return [element_members(children, node, schema.items)]
+        if schema.is_array or (names == {"item"} and (not types or "array" in types)):
+            return [element_value(child, node, schema.items) for child in children]
+        return element_members(children, node, schema)
+    if not element.text.strip() and schema.is_array:
         return []
-    if not element.text.strip() and "object" in types:
+    if not element.text.strip() and types and types <= {"object", "null"}:
         return {}
-    if types or element.marked or not node["infer"]:
-        return raw_value(element.text, schema)
-    return inferred(element.text)
+    if element.marked and (not types or "string" in types):
+        return element.text
+    return raw_value(element.text, schema) if types or not node["infer"] else inferred(element.text)
 
 
 def _objects(schema: Schema) -> bool:
     return "object" in schema.items.types
+
+
+def _untyped(names: set[str], schema: Schema) -> bool:
+    return len(names) > 1 and not schema.items.types
 
 
 def inferred(text: str) -> Any:

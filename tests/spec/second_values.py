@@ -190,10 +190,10 @@ class Word(str):
 
 
 def word_value(value: Any, schema: Schema) -> Any:
-    """Return a value in which every word is what its schema says, or else JSON if it can be read as JSON."""
+    """Return a value in which every word is JSON if it can be read as JSON, unless its schema wants a string."""
     if isinstance(value, Word):
-        if schema.types:
-            return raw_value(str(value), schema)
+        if schema.types == {"string"}:
+            return str(value)
         plain = json_value(value)
         return str(value) if plain is None and value != "null" else plain
     if isinstance(value, dict):
