@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, Protocol, Unpack
@@ -25,6 +25,7 @@ from toolwire.models.constraints import (
     strict_tools,
 )
 from toolwire.providers.model_settings import SETTINGS, ModelOptions, ModelSettings, RequestAdditions
+from toolwire.providers.parsing import parse
 from toolwire.providers.request import ChatRequest, Notes, group_results, result_texts
 from toolwire.text.identity_cache import IdentityCache
 from toolwire.text.suggest import check_options
@@ -405,8 +406,9 @@ def text_messages(
     """Return a conversation as text alone: calls and results in the format that the model writes and reads.
 
     Results become user messages. A user message that follows them is merged with them, because templates expect turns
-    to alternate. Markup for models is inert in results and in documents. Reasoning is left out. A call that the format
-    cannot express is written as it was parsed.
+    to alternate. Markup for models is inert in results and in documents. Reasoning is left out, and so is a message of
+    the model without text and calls. A call that the format cannot express is written as it was parsed. Where results
+    name the id of their call, it is the id in the call's text.
 
     Args:
         messages: the conversation.
@@ -417,14 +419,23 @@ def text_messages(
     """
     memo, wire = memo or IdentityCache(), get_format(results or format)
     rendered: list[Message] = []
+    shows_ids = any("{id}" in edge for edge in wire.result)
+    ids: dict[str, str] = {}  # of calls as the format writes them, by those of the conversation
     for message in group_results(messages):
         role, parts = message.role, message.parts
         if role == "tool":
             tool_results = [part for part in parts if isinstance(part, ToolResult)]
             way = results or format
-            role, text = "user", memo.get(partial(render_results, tool_results, format=way), tool_results, way)
+            call_ids = tuple(ids.get(result.call_id, result.call_id) for result in tool_results)
+            named = [replace(result, call_id=id) for result, id in zip(tool_results, call_ids, strict=True)]
+            role, text = "user", memo.get(partial(render_results, named, format=way), tool_results, way, call_ids)
         elif role == "assistant":
             text = memo.get(partial(_model_text, parts, format, tools), (*parts, *tools), format, len(parts))
+            if shows_ids:
+                read = partial(_written_ids, text, parts, format, tools)
+                ids |= memo.get(read, (*parts, *tools), "ids", format, len(parts))
+            if not text:
+                continue
         else:
             text = text_of(message)
         media: list[Part] = [part for part in parts if role == "user" and not isinstance(part, _AS_TEXT)]
@@ -449,6 +460,15 @@ def _model_text(parts: Sequence[Part], format: str, tools: Sequence[ToolDefiniti
     except RenderError:
         written = "\n".join(call.raw for call in calls)
     return "\n\n".join(filter(None, (prose, written)))
+
+
+def _written_ids(text: str, parts: Sequence[Part], format: str, tools: Sequence[ToolDefinition]) -> Mapping[str, str]:
+    """Return the ids of calls in the text of a model's message, by the calls' own ids."""
+    calls = [part for part in parts if isinstance(part, ToolCall)]
+    written = parse(text, format=format, tools=tools).tool_calls if calls else ()
+    if len(written) != len(calls):
+        return {}
+    return {call.id: read.id for call, read in zip(calls, written, strict=True) if call.id}
 
 
 def text_of(message: Message) -> str:

@@ -20,8 +20,9 @@ from toolwire import (
     collect,
 )
 from toolwire.messages import ImagePart, ReasoningPart
-from toolwire.models.backends import StreamOptions, TextBackend, text_messages
+from toolwire.models.backends import StreamOptions, TextBackend, text_messages, text_of
 from toolwire.models.process_sources import local_source
+from toolwire.text.identity_cache import IdentityCache
 from toolwire.tools import as_definition
 
 
@@ -152,6 +153,24 @@ def test_a_conversation_as_text() -> None:
     assert isinstance(result, TextPart)
     assert "3" in result.text
     assert result.text.endswith("And now?")
+
+
+@pytest.mark.parametrize("ids", [("toolu_1", "call_2"), ("functions.add:3", "functions.add:4")])
+def test_results_name_the_ids_that_the_calls_have_in_the_text(ids: tuple[str, str]) -> None:
+    memo = IdentityCache()
+    calls = tuple(ToolCall("add", {"a": number, "b": 2}, id) for number, id in enumerate(ids))
+    results = tuple(ToolResult(id, "add", "a sum") for id in ids)
+    messages = [Message("user", "Add"), Message("assistant", calls), Message("tool", results)]
+    for _ in range(2):  # the second time from the cache
+        _, asked, answered = text_messages(messages, format="kimi_k2", tools=TOOLS, memo=memo)
+        written = toolwire.parse(text_of(asked), format="kimi_k2", tools=TOOLS).tool_calls
+        assert text_of(answered) == "\n".join(f"## Return of {call.id}\na sum" for call in written)
+
+
+def test_a_turn_without_text_is_no_turn() -> None:
+    messages = [Message("user", "Add"), Message("assistant", (ReasoningPart("hm"),)), Message("user", "Well?")]
+    (turn,) = text_messages(messages, format="hermes")
+    assert text_of(turn) == "Add\n\nWell?"
 
 
 class Slow:
