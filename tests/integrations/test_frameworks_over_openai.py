@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import openai
@@ -200,9 +201,19 @@ def test_inspect_runs_calls() -> None:
         return get_weather(city)
 
     async def ask() -> None:
-        options = {"api_key": "none", "responses_api": False, "http_client": async_http_client(WeatherModel())}
+        weather_model = WeatherModel()
+        temperatures: list[float] = []
+
+        def model(messages: list[dict[str, str]], temperature: float = 1.0) -> Iterator[str]:
+            temperatures.append(temperature)
+            return weather_model(messages)
+
+        options = {"api_key": "none", "base_url": "http://toolwire/v1", "http_client": async_http_client(model)}
+        config = models.GenerateConfig(temperature=0.5)
+        chat = models.get_model("openai-api/toolwire/any", memoize=False, config=config, **options)
         weather = tools.ToolDef(execute, name="get_weather", description="Weather.", parameters={"city": "its name"})
-        messages, output = await models.get_model("openai/any", **options).generate_loop("Weather?", tools=[weather])
+        messages, output = await chat.generate_loop("Weather?", tools=[weather])
+        assert temperatures == [0.5, 0.5]
         assert output.completion == ANSWER and output.usage.output_tokens > 0
         assert [message.text for message in messages if message.role == "tool"] == ["rain in Paris", "rain in Rome"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -55,6 +56,35 @@ def test_an_agent_runs_parallel_calls() -> None:
     first, second = model.prompts
     assert first[0]["content"].startswith("Be brief.") and '"get_weather"' in first[0]["content"]
     assert [message["role"] for message in second] == ["system", "user", "assistant", "user"]
+
+
+def test_several_answers_are_refused() -> None:
+    with pytest.raises(agents.UserError, match="one answer"):
+        run(agent(WeatherModel(), model_settings=agents.ModelSettings(extra_args={"n": 2})), "Weather?")
+
+
+@pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "stream"])
+def test_a_tool_has_the_name_that_its_author_gave_it(is_streamed: bool) -> None:
+    name = "weather/get.it"
+    weather = WeatherModel()
+
+    def model(messages: list[dict[str, str]]) -> Iterator[str]:
+        return (piece.replace("get_weather", name) for piece in weather(messages))
+
+    subject = agent(model, tools=[agents.function_tool(get_weather, name_override=name)])
+    if is_streamed:
+
+        async def stream() -> Any:
+            result = agents.Runner.run_streamed(subject, "Weather?")
+            async for _ in result.stream_events():
+                pass
+            return result
+
+        result = asyncio.run(stream())
+    else:
+        result = run(subject, "Weather?")
+    outputs = [item.output for item in result.new_items if item.type == "tool_call_output_item"]
+    assert outputs == ["rain in Paris", "rain in Rome"]
 
 
 def test_a_stream_names_a_call_before_its_arguments_are_written() -> None:

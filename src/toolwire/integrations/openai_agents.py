@@ -50,10 +50,11 @@ _TRACED = ("temperature", "top_p", "max_tokens", "tool_choice", "parallel_tool_c
 class ToolwireAgentsModel(Model):
     """A model of the OpenAI Agents SDK that asks any model.
 
-    Calls that are incomplete are left out of an answer, so they never run. An error of the model is a
-    `toolwire.ProviderError`; policies of retries see its HTTP status, an error of the network, or else 502. Each answer
-    is a span of the SDK's traces. Settings that `agents.ModelSettings` has no name for, such as `stop`, are in its
-    `extra_args`, by their names in `toolwire.models.ModelSettings`. A warning names those without effect.
+    Calls that are incomplete never run: a whole answer leaves them out, and in a stream their arguments are not JSON,
+    so that the SDK answers them with an error. An error of the model is a `toolwire.ProviderError`; policies of retries
+    see its HTTP status, an error of the network, or else 502. Each answer is a span of the SDK's traces. Settings that
+    `agents.ModelSettings` has no name for, such as `stop`, are in its `extra_args`, by their names in
+    `toolwire.models.ModelSettings`. A warning says that `extra_query` has no effect.
 
     Args:
         model: the model; see `toolwire.integrations.AnyModel`.
@@ -173,6 +174,8 @@ def _request(
 ) -> ChatRequest:
     """Return the request for a model."""
     more = settings.extra_args or {}
+    if more.get("n") not in (None, 1):
+        raise UserError("n: the model gives one answer to a request; ask for 1, several times")
     if settings.extra_query:
         warnings.warn("extra_query of the model settings has no effect on a model of Toolwire", stacklevel=3)
     members = {
