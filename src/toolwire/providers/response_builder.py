@@ -227,7 +227,7 @@ class ResponseBuilder:
             if call.object is not None:  # more follows the object, so its text was only the beginning
                 call.object = None
                 self.add_arguments(key, call.pieces.pop())
-            if arguments and (released := call.add(arguments)) and call.announced:
+            if (arguments := call.paired(arguments)) and (released := call.add(arguments)) and call.announced:
                 self._events.append(ArgumentsDelta(call.index, released))
         elif isinstance(arguments, Mapping):
             value = dict(arguments)
@@ -274,6 +274,8 @@ class ResponseBuilder:
             if call.name or call.raw.strip() or call.id:
                 self._problem("missing_name", "a call has no name", call.raw, None)
             return
+        if released := call.end_pair():
+            self._events.append(ArgumentsDelta(call.index, released))
         value, repairs, problem = self._value(call, truncated=truncated)
         arguments = call.whole_values if value is None else value
         free = call.free and call.object is None

@@ -144,6 +144,26 @@ def test_text_input_is_one_argument() -> None:
     assert response.tool_calls[0].arguments == {"input": "4 + 4"} == json.loads(joined)
 
 
+def utf16_units(text: str) -> list[str]:
+    units = text.encode("utf-16-le")
+    return [units[at : at + 2].decode("utf-16-le", "surrogatepass") for at in range(0, len(units), 2)]
+
+
+@pytest.mark.parametrize("is_free", [False, True], ids=["json", "text"])
+@pytest.mark.parametrize("text", ['{"x": "a😀b"}', '{"😀": 1, "y": "🎉🎉"}', '"{\\"x\\": \\"😀\\"}"'])
+def test_pairs_that_are_split_in_arguments_are_joined(text: str, is_free: bool) -> None:
+    expected, joined = read([text], free=is_free)
+    assert (read(utf16_units(text), free=is_free)) == (expected, joined) and not expected.problems
+
+
+@pytest.mark.parametrize(
+    "pieces", [['{"x": "\ud83d', '"}'], ['{"x": 1}', "\ud83d"], ["\ud83d"], ['"\ud83d'], ["\ude00{}"]]
+)
+def test_half_a_character_alone_in_arguments_is_an_error(pieces: list[str]) -> None:
+    response, _ = read(pieces)
+    assert not response.tool_calls and len(response.problems) == 1
+
+
 @pytest.mark.mission("E19")
 def test_split_surrogate_pairs_are_joined() -> None:
     builder = ResponseBuilder("test")
