@@ -31,7 +31,7 @@ def test_each_answer_has_ids_of_its_own() -> None:
 def test_a_stream_closes_calls_that_are_cut_off() -> None:
     model = AdaptedModel(cut_off, "hermes")
     events = list(model.stream_blocking(chat_request(QUESTION, tools=[TOOL])))
-    assert arguments(events).startswith('{"city": "Par"]')
+    assert arguments(events).startswith('{"city": "Par"[')
     assert model.ask_blocking(chat_request(QUESTION, tools=[TOOL])).tool_calls == ()
 
 

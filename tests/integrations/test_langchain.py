@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import operator
 from contextlib import aclosing
 from typing import Any
 
@@ -24,7 +25,7 @@ from tests.integrations.weather_model import (
     native_model,
 )
 
-from toolwire import DefinitionError, MissingExtra, ParsedResponse, ProviderError, ToolCall
+from toolwire import DefinitionError, MissingExtra, ParsedResponse, Problem, ProviderError, ToolCall
 from toolwire.testing import ScriptedBackend
 
 adapter = pytest.importorskip(
@@ -136,6 +137,28 @@ def test_the_metadata_name_no_call_that_is_cut_off(streams: bool) -> None:
     assert len(message.invalid_tool_calls) == 1
 
 
+def test_a_broken_call_comes_with_its_own_problem() -> None:
+    broken = ToolCall("get_weather", {}, id="call_1", confidence=0.4)
+    raw = '{"city": "Par'
+    problems = (
+        Problem("malformed", 0, "x", "a part of the answer could not be read"),
+        Problem("truncated", 0, raw, "the call is cut off", index=0),
+        Problem("too_long", 0, "y", "a problem of another call", index=1),
+    )
+    answer = ParsedResponse("Hm.", incomplete=(broken,), problems=problems)
+    model = chat(ScriptedBackend([answer, answer, ParsedResponse("Hm.", incomplete=(broken,))]), "")
+    message = model.invoke("Weather?")
+    (call,) = message.invalid_tool_calls
+    assert (call["id"], call["args"], call["error"]) == ("call_1", raw, "the call is cut off")
+    assert message.response_metadata["problems"] == [problem.message for problem in problems]
+    whole: Any = None
+    for chunk in model.stream("Weather?"):
+        whole = chunk if whole is None else whole + chunk
+    assert whole.tool_calls == [] and "call_confidence" not in whole.response_metadata
+    (call,) = model.invoke("Weather?").invalid_tool_calls
+    assert call["error"] == "the call is incomplete"
+
+
 @pytest.mark.parametrize("schema", [City, City.model_json_schema()], ids=["class", "schema"])
 def test_structured_output_is_json_in_the_text(schema: Any) -> None:
     output = chat(json_in_a_fence).with_structured_output(schema).invoke("The largest city of France?")
@@ -209,7 +232,8 @@ def test_settings_reach_the_model() -> None:
 
     chat(model, temperature=0.5).invoke("Hello", stop=["x"])
     chat(model, temperature=0.5).bind(temperature=0.2).invoke("Hello")
-    assert seen == [(0.5, ("x",)), (0.2, ())]
+    chat(model, stop=["y"]).invoke("Hello")
+    assert seen == [(0.5, ("x",)), (0.2, ()), (1.0, ("y",))]
     with pytest.raises(ValueError, match="temperature"):
         adapter.ChatToolwire(model=model, format="hermes", temperature=0.5)
 
@@ -323,8 +347,25 @@ def test_a_parser_reads_calls_in_the_text_of_any_model() -> None:
     for chunk in (fake | parser(format="hermes")).stream("Weather?"):  # one letter at a time
         whole = chunk if whole is None else whole + chunk
     assert [call["args"] for call in whole.tool_calls] == [CITIES[0]]
-    cut = (models.FakeListChatModel(responses=[CALL[:60]]) | parser(format="hermes")).invoke("Weather?")
-    assert cut.tool_calls == [] and len(cut.invalid_tool_calls) == 1
+
+
+CUT_IN_LIST = CALL.partition('"Paris"')[0] + '["Paris", "Ro'
+
+
+@pytest.mark.parametrize(
+    "text", [CALL[:60], CUT_IN_LIST, CALL.replace('"Paris"', "[1, }")], ids=["cut off", "cut off in a list", "broken"]
+)
+def test_a_parser_reads_no_good_call_in_a_broken_one(text: str) -> None:
+    models = pytest.importorskip("langchain_core.language_models", reason="needs scripts/test-frameworks")
+    chain = models.FakeListChatModel(responses=[text]) | parser(format="hermes")
+
+    async def stream() -> Any:
+        return functools.reduce(operator.add, [chunk async for chunk in chain.astream("Weather?")])
+
+    streamed = functools.reduce(operator.add, chain.stream("Weather?"))
+    for message in (chain.invoke("Weather?"), streamed, asyncio.run(stream())):
+        assert message.tool_calls == [] and len(message.invalid_tool_calls) == 1
+        assert message.response_metadata["finish_reason"]
 
 
 def test_a_parser_gives_the_same_call_in_two_messages_two_ids() -> None:

@@ -10,11 +10,11 @@ from toolwire.events import ArgumentsDelta, CallEnd, CallStart, ContentDelta, Ev
 from toolwire.providers.identifiers import Alphabet
 
 _SHORT = Alphabet("a-zA-Z0-9", 9, least=9)
-_INCOMPLETE = '"]"] (the call is incomplete)'
-"""Text after the arguments of an incomplete call: they are not JSON then, not even for a reader that completes JSON.
+_INCOMPLETE = '"[}"[} (the call is incomplete)'
+"""Text after the arguments of an incomplete call: they are not JSON then, and readers that complete JSON refuse them.
 
-Inside a string, the first quotation mark ends it; outside of one, it begins one. Either way a bracket follows that
-nothing has opened.
+Inside a string, the first quotation mark ends it; outside of one, or behind a backslash, the second one does. A bracket
+follows that a brace closes, which is wrong inside a list, inside an object and behind the arguments.
 """
 
 

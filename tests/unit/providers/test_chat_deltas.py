@@ -87,6 +87,29 @@ def test_arguments_of_an_incomplete_call_are_never_json(text: str) -> None:
             json.loads(completed)
 
 
+def has_wrong_bracket(text: str) -> bool:
+    """Return whether a bracket closes what another kind has opened: readers that complete JSON look for that."""
+    closers: list[str] = []
+    for token in re.findall(r"(?:\\.|[^\\])", text, re.DOTALL):
+        if token == '"':
+            closers = closers[:-1] if closers[-1:] == ['"'] else [*closers, '"']
+        elif closers[-1:] != ['"']:
+            if token in ("[", "{"):
+                closers.append("]" if token == "[" else "}")
+            elif token in ("]", "}") and (not closers or closers.pop() != token):
+                return True
+    return False
+
+
+def test_a_reader_that_completes_json_refuses_an_incomplete_call_wherever_it_was_cut() -> None:
+    whole = r'{"a": ["x", "y\"\\z"], "b": {"c": [[1, 2], {"d": null}]}, "e": "f"}'
+    json.loads(whole)
+    assert not has_wrong_bracket(whole)
+    for end in range(len(whole) + 1):
+        delta, _ = closed_calls([CallEnd(0, ToolCall("f", {}), False)])
+        assert isinstance(delta, ArgumentsDelta) and has_wrong_bracket(whole[:end] + delta.text), whole[:end]
+
+
 def test_arguments_of_a_complete_call_stay_as_they_are() -> None:
     events = list(call_events(0, ToolCall("get_weather", {"city": "Paris"})))
     assert closed_calls(events) == events
