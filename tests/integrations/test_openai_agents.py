@@ -23,7 +23,7 @@ from tests.integrations.weather_model import (
 )
 
 from toolwire import Client, MissingExtra, ParsedResponse, ProviderError, ToolCall
-from toolwire.testing import ScriptedTransport
+from toolwire.testing import ScriptedBackend, ScriptedTransport
 
 adapter = pytest.importorskip(
     "toolwire.integrations.openai_agents", reason="needs scripts/test-frameworks", exc_type=MissingExtra
@@ -204,6 +204,16 @@ def test_members_of_requests_reach_a_server() -> None:
     headers = {"X-Team": "red", "X-None": openai.omit}
     run(agent(model, model_settings=agents.ModelSettings(extra_body={"x": 1}, extra_headers=headers)), "Hello")
     assert seen == [({"x": 1}, {"X-Team": "red"})]
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_tools_and_handoffs_are_as_strict_as_in_the_sdk(strict: bool) -> None:
+    backend = ScriptedBackend([ParsedResponse("Hello")])
+    handoff = agents.handoff(agents.Agent("desk"))
+    handoff.strict_json_schema = strict
+    tools = [agents.function_tool(get_weather, strict_mode=strict)]
+    run(agent(backend, "", tools=tools, handoffs=[handoff]), "Hello")
+    assert [tool.annotations["strict"] for tool in backend.requests[0].tools] == [strict, strict]
 
 
 def traced(agent: Any, *, streams: bool = False, **options: Any) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from tests.integrations.weather_model import (
 )
 
 from toolwire import MissingExtra, ParsedResponse, ProviderError, ToolCall, Usage
+from toolwire.testing import ScriptedBackend
 
 adapter = pytest.importorskip(
     "toolwire.integrations.pydantic_ai", reason="needs scripts/test-frameworks", exc_type=MissingExtra
@@ -157,6 +158,14 @@ def test_the_choice_of_a_tool_reaches_the_model() -> None:
         asyncio.run(request)
         text = model.prompts[-1][0]["content"]
         assert ('"get_weather"' in text, '"get_time"' in text, "You must call" in text) == (weather, time, required)
+
+
+@pytest.mark.parametrize("strict", [None, True, False])
+def test_tools_are_strict_if_the_program_says_so(strict: bool | None) -> None:
+    backend = ScriptedBackend([ParsedResponse("Hello")])
+    run(agent(backend, "", tools=[ai.Tool(get_weather, strict=strict)]), "Weather?")
+    (tool,) = backend.requests[0].tools
+    assert tool.annotations.get("strict") is strict
 
 
 def test_settings_and_images_reach_the_model() -> None:

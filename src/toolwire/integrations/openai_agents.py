@@ -232,7 +232,13 @@ def _tool(tool: Any) -> dict[str, Any]:
         name, description, parameters = tool.tool_name, tool.tool_description, tool.input_json_schema
     else:
         raise UserError(f"{type(tool).__name__} runs at OpenAI, so another model cannot call it: use a function tool")
-    return {"type": "function", "name": name, "description": description, "parameters": parameters, "strict": False}
+    return {
+        "type": "function",
+        "name": name,
+        "description": description,
+        "parameters": parameters,
+        "strict": tool.strict_json_schema,
+    }
 
 
 def _choice(choice: Any) -> Any:

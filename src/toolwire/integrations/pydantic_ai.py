@@ -330,5 +330,13 @@ def _tools(choice: Any, parameters: ModelRequestParameters) -> tuple[list[ToolDe
         case ToolOrOutput():
             functions = [tool for tool in functions if tool.name in choice.function_tools]
     offered = [*functions, *outputs]
-    tools = [ToolDefinition(tool.name, tool.description or "", tool.parameters_json_schema) for tool in offered]
+    tools = [
+        ToolDefinition(
+            tool.name,
+            tool.description or "",
+            tool.parameters_json_schema,
+            annotations={} if tool.strict is None else {"strict": tool.strict},
+        )
+        for tool in offered
+    ]
     return tools, ToolChoice("required" if must_call and tools else "auto", names)
