@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import operator
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -55,6 +57,12 @@ def test_langchain_streams_names_early() -> None:
         if any(call["name"] for call in chunk.tool_call_chunks):
             model.named.set()
     assert whole is not None and [call["args"]["city"] for call in whole.tool_calls] == CITIES
+
+
+def test_langchain_completes_no_call_that_was_cut_off() -> None:
+    chat = chat_openai(lambda messages: '<tool_call>{"name": "get_weather", "arguments": {"city": ["Paris", "Ro')
+    whole = functools.reduce(operator.add, chat.bind_tools([get_weather]).stream("Weather?"))
+    assert whole.tool_calls == [] and [call["name"] for call in whole.invalid_tool_calls] == ["get_weather"]
 
 
 def test_langchain_reads_a_structured_output() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
+import re
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -158,6 +160,23 @@ def test_a_model_that_fails_in_the_middle_ends_the_stream_with_an_error() -> Non
     next(chunk for chunk in chunks if chunk.choices[0].delta.content == "It is ")
     with pytest.raises(openai.APIError, match="out of memory"):
         list(chunks)
+
+
+@pytest.mark.parametrize("arguments", ['{"city": "Paris"}', '{"city": "Par', '{"city": ["Rome", "Par'])
+def test_a_stream_shows_that_a_call_was_cut_off(arguments: str) -> None:
+    """The arguments may be whole and the call not, and some clients complete the JSON of others."""
+    text = f'<tool_call>{{"name": "get_weather", "arguments": {arguments}'
+    http = httpx.Client(transport=ToolwireTransport(lambda messages: text, format="hermes"))
+    question = {"model": "any", "max_tokens": 99, "stream": True, "messages": QUESTION["messages"]}
+    tools = {"chat/completions": [TOOL], "messages": [{"name": "get_weather", "input_schema": PARAMETERS}]}
+    for path, offered in tools.items():
+        lines = http.post(f"http://localhost/v1/{path}", json={**question, "tools": offered}).text.splitlines()
+        matches = (re.search(r'"(?:arguments|partial_json)":("(?:[^"\\]|\\.)+")', line) for line in lines)
+        sent = "".join(json.loads(match.group(1)) for match in matches if match)
+        assert sent.startswith(arguments)
+        for completed in (sent, sent + "}", sent + '"}', sent + '"]}'):
+            with pytest.raises(json.JSONDecodeError):
+                json.loads(completed)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from toolwire.gateway.questions import Answer, EventAnswer, PassedAnswer, Questi
 from toolwire.gateway.request_body import beside_loop
 from toolwire.inspector.recorded_exchange import Exchange
 from toolwire.messages import Problem
+from toolwire.providers.chat_deltas import closed_calls
 from toolwire.providers.failure_kinds import INTERNAL, UNAVAILABLE, UNREACHABLE
 from toolwire.providers.stream_codec import Head
 
@@ -252,7 +253,9 @@ async def _encoded(question: Question, answer: EventAnswer) -> AsyncIterator[byt
         question.observe(events)
         fault = watch.fault_in(events)
         # What arrived before is still written; the end is the error that follows.
-        if piece := encoder.feed(events if fault is None else events[:-1]):
+        shown = events if fault is None else events[:-1]
+        # A stream does not say which call is incomplete, and some clients complete the JSON of arguments.
+        if piece := encoder.feed(closed_calls(shown) if question.client_api.shows_truncated_calls else shown):
             yield piece
         if fault is not None and not encoder.ended:
             raise ProviderError(fault.message)
