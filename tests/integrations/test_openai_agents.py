@@ -119,15 +119,25 @@ def test_a_call_that_is_cut_off_does_not_run(streams: bool) -> None:
     answers = ["".join(cut_off([])), ANSWER]
     cut = agent(lambda messages: answers.pop(0), tools=[agents.function_tool(get_weather)])
 
-    async def ask() -> None:
-        if not streams:
-            await agents.Runner.run(cut, "Weather?")
-            return
-        async for _ in agents.Runner.run_streamed(cut, "Weather?").stream_events():
-            pass
-
-    asyncio.run(ask())
+    assert asyncio.run(_last(cut, streams)).final_output == ANSWER  # the model was asked again
     assert ran == []
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "stream"])
+def test_a_handoff_that_is_cut_off_is_not_followed(streams: bool) -> None:
+    text = '<tool_call>{"name": "transfer_to_weather", "arguments": {'
+    cut = agent(lambda messages: text, tools=[], handoffs=[agent(WeatherModel())])
+    with pytest.raises(agents.ModelBehaviorError, match="transfer_to_weather is incomplete"):
+        asyncio.run(_last(cut, streams))
+
+
+async def _last(first: agents.Agent[Any], streams: bool) -> Any:
+    if not streams:
+        return await agents.Runner.run(first, "Weather?")
+    result = agents.Runner.run_streamed(first, "Weather?")
+    async for _ in result.stream_events():
+        pass
+    return result
 
 
 def test_a_handoff_is_a_call() -> None:

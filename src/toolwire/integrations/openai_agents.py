@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 
 from toolwire._surface import needs_extra
 from toolwire.errors import ProviderError, capture_errors
+from toolwire.events import Event, collect
 from toolwire.integrations.adapted_model import AdaptedModel
 from toolwire.integrations.model_argument import AnyModel
 from toolwire.messages import Message
@@ -24,6 +25,7 @@ with needs_extra("toolwire.integrations.openai_agents", "openai-agents"):
     from agents import (
         FunctionTool,
         Model,
+        ModelBehaviorError,
         ModelResponse,
         ModelRetryAdvice,
         ModelRetryNormalizedError,
@@ -50,8 +52,8 @@ _TRACED = ("temperature", "top_p", "max_tokens", "tool_choice", "parallel_tool_c
 class ToolwireAgentsModel(Model):
     """A model of the OpenAI Agents SDK that asks any model.
 
-    Calls that are incomplete never run: a whole answer leaves them out, and in a stream their arguments are not JSON,
-    so that the SDK answers them with an error. An error of the model is a `toolwire.ProviderError`; policies of retries
+    An incomplete call never runs: its arguments are not JSON, so the SDK answers it with an error. An incomplete
+    handoff is an `agents.ModelBehaviorError`. An error of the model is a `toolwire.ProviderError`; policies of retries
     see its HTTP status, an error of the network, or else 502. Each answer is a span of the SDK's traces. Settings that
     `agents.ModelSettings` has no name for, such as `stop`, are in its `extra_args`, by their names in
     `toolwire.models.ModelSettings`. A warning says that `extra_query` has no effect.
@@ -97,9 +99,9 @@ class ToolwireAgentsModel(Model):
         """Return a whole answer; ids of stored answers in `stored` have no effect."""
         request = _request(system_instructions, input, model_settings, [*tools, *handoffs], output_schema)
         with self._traced(system_instructions, input, model_settings, tracing) as record:
-            answer = await self._adapted.ask(request, **_additions(model_settings))
-            body = _API.encode_response(answer, tools=request.tools, model=self._adapted.name)
-            response = Response.model_validate(body)
+            async with aclosing(self._adapted.stream(request, **_additions(model_settings))) as stream:
+                events = [event async for event in stream]
+            response = _with_whole_handoffs(self._whole(events, request), handoffs)
             record(response)
         usage = Usage(requests=1)
         if response.usage is not None:
@@ -108,6 +110,16 @@ class ToolwireAgentsModel(Model):
             usage.input_tokens_details = response.usage.input_tokens_details
             usage.output_tokens_details = response.usage.output_tokens_details
         return ModelResponse(output=response.output, usage=usage, response_id=None)
+
+    def _whole(self, events: list[Event], request: ChatRequest) -> Response:
+        answer = collect(events)
+        if not answer.incomplete:
+            body = _API.encode_response(answer, tools=request.tools, model=self._adapted.name)
+            return Response.model_validate(body)
+        # Only a stream has a place for incomplete calls.
+        pieces = _API.encode_stream(events, tools=request.tools, model=self._adapted.name)
+        *_, last = (line for line in b"".join(pieces).splitlines() if line.startswith(b"data: {"))
+        return Response.model_validate(json.loads(last.removeprefix(b"data: "))["response"])
 
     async def stream_response(
         self,
@@ -126,7 +138,7 @@ class ToolwireAgentsModel(Model):
             async with aclosing(self._events(request, model_settings)) as events:
                 async for event in events:
                     if event.type in ("response.completed", "response.incomplete"):
-                        record(event.response)
+                        record(_with_whole_handoffs(event.response, handoffs))
                     yield event
 
     async def _events(self, request: ChatRequest, model_settings: ModelSettings) -> AsyncGenerator[Any]:
@@ -216,6 +228,15 @@ def _include(settings: ModelSettings) -> list[str] | None:
     if settings.top_logprobs is not None and _LOGPROBS not in names:
         names.append(_LOGPROBS)
     return names or None
+
+
+def _with_whole_handoffs(response: Response, handoffs: list[Any]) -> Response:
+    """Return a response, in which the SDK would follow a handoff that is incomplete."""
+    names = {handoff.tool_name for handoff in handoffs}
+    for item in response.output:
+        if item.type == "function_call" and item.status == "incomplete" and item.name in names:
+            raise ModelBehaviorError(f"the handoff {item.name} is incomplete")
+    return response
 
 
 def _additions(settings: ModelSettings) -> dict[str, Any]:
