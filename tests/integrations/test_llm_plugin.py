@@ -23,11 +23,13 @@ from tests.integrations.weather_model import (
 )
 
 from toolwire import MissingExtra, ParsedResponse, ProviderError, ToolCall, Usage
+from toolwire.testing import ScriptedBackend
 
 plugin = pytest.importorskip(
     "toolwire.integrations.llm_plugin", reason="needs scripts/test-frameworks", exc_type=MissingExtra
 )
 llm = pytest.importorskip("llm", reason="needs scripts/test-frameworks")
+parts = pytest.importorskip("llm.parts", reason="needs scripts/test-frameworks")
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the framework
 
 OTHER_PLUGIN = '''
@@ -128,6 +130,69 @@ def test_pictures_reach_the_model(tmp_path: Path) -> None:
     assert model(client, "").prompt("Colour?", attachments=[llm.Attachment(path=str(picture))]).text() == "red"
     parts = client._transport.requests[0]["messages"][0]["content"]
     assert parts[1]["image_url"]["url"].startswith("data:image/png;base64,")
+
+
+def test_messages_of_every_kind_reach_the_model(tmp_path: Path) -> None:
+    picture = llm.Attachment(content=b"\x89PNG\r\n\x1a\n", type="image/png")
+    address = llm.Attachment(url="http://localhost/a.png", type="image/png")
+    call = parts.ToolCallPart(name="look", arguments={"at": "it"}, tool_call_id="c1")
+    result = parts.ToolResultPart(name="look", output="a flag", tool_call_id="c1", attachments=[picture])
+    failed = parts.ToolResultPart(name="look", output="", tool_call_id="c2", exception="it is dark")
+    history = [
+        llm.Message(role="user", parts=[parts.TextPart(text="Colour?"), parts.AttachmentPart(attachment=address)]),
+        llm.Message(role="assistant", parts=[parts.ReasoningPart(text="Hm."), call]),
+        llm.Message(role="tool", parts=[result, failed]),
+    ]
+    backend = ScriptedBackend([ParsedResponse("Red.")])
+    assert model(backend, "").prompt(messages=history).text() == "Red."
+    user, assistant, results, shown = backend.requests[0].messages
+    assert user.parts[1].url == "http://localhost/a.png"
+    reasoning, called = assistant.parts
+    assert (reasoning.text, called.name, called.arguments) == ("Hm.", "look", {"at": "it"})
+    assert [(part.call_id, part.text) for part in results.parts] == [("c1", "a flag"), ("c2", "it is dark")]
+    assert shown.role == "user" and shown.parts[0].media_type == "image/png"
+
+
+def test_a_model_is_loaded_once() -> None:
+    loaded: list[str] = []
+
+    def load() -> Any:
+        loaded.append("model")
+        return lambda messages: "Yes."
+
+    asked = plugin.ToolwireLlmModel("toolwire/test", load, "hermes")
+    assert loaded == []
+    for _ in range(2):
+        usage = asked.prompt("Rain?").usage()
+        assert usage.input > 0 and usage.details is None
+    assert loaded == ["model"]
+
+
+@pytest.mark.parametrize("turns", [1, 2])
+def test_a_model_of_another_plug_in_gets_messages_prompt_and_options(
+    monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    seen: list[Any] = []
+
+    class Other(llm.Model):
+        model_id = "other"
+
+        class Options(llm.Options):
+            speed: int = 0
+
+        def execute(self, prompt: Any, stream: bool, response: Any, conversation: Any) -> Any:
+            texts = [(message.role, message.parts[0].text) for message in prompt.messages]
+            seen.append((prompt.prompt, prompt.system, prompt.options.speed, texts))
+            yield "Yes."
+
+    monkeypatch.setattr(llm, "get_model", lambda name: Other())
+    conversation = model(plugin._other_model("other", {"speed": 5})).conversation()
+    for question in ("Rain?", "Sure?")[:turns]:
+        assert conversation.prompt(question, system="Be brief.").text() == "Yes."
+    prompt, system, speed, texts = seen[-1]
+    assert (system, speed) == (texts[0][1], 5) and system.startswith("Be brief.")
+    assert texts[1:] == [("user", "Rain?"), ("assistant", "Yes."), ("user", "Sure?")][: 2 * turns - 1]
+    assert prompt == ("Rain?" if turns == 1 else "User: Rain?\n\nAssistant: Yes.\n\nUser: Sure?\n\nAssistant:")
 
 
 def test_errors_of_the_model_are_raised() -> None:

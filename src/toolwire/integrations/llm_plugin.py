@@ -75,7 +75,7 @@ class _Answers:
     def _request(self, prompt: Any) -> ChatRequest:
         from toolwire.integrations.adapted_model import chat_request
 
-        members = {name: value for name, value in dict(prompt.options).items() if name in self.Options.model_fields}
+        members = dict(prompt.options)
         tools = [
             {
                 "type": "function",
@@ -218,7 +218,11 @@ def _other_model(model_id: str, options: dict[str, Any]) -> Callable[[list[dict[
         lines = [f"{turn['role'].capitalize()}: {turn['content']}" for turn in turns]
         text = turns[0]["content"] if len(turns) == 1 else "\n\n".join([*lines, "Assistant:"])
         history = [llm.Message(role=each["role"], parts=[TextPart(text=each["content"])]) for each in messages]
-        yield from model.prompt(text, system=system or None, messages=history, stream=model.can_stream, **options)
+        # `model.prompt` would add the text to the messages.
+        prompt = llm.Prompt(
+            text, model=model, system=system or None, messages=history, options=model.Options(**options)
+        )
+        yield from llm.Response(prompt, model, stream=model.can_stream)
 
     return ask
 
