@@ -25,7 +25,7 @@ from tests.integrations.weather_model import (
     native_model,
 )
 
-from toolwire import DefinitionError, MissingExtra, ParsedResponse, Problem, ProviderError, ToolCall
+from toolwire import DefinitionError, MissingExtra, ParsedResponse, Problem, ProviderError, ToolCall, Usage
 from toolwire.testing import ScriptedBackend
 
 adapter = pytest.importorskip(
@@ -217,10 +217,28 @@ def test_the_choice_of_a_tool_reaches_the_model() -> None:
         return "noon"
 
     model = WeatherModel()
-    for choice in ("any", "get_time", True):
+    for choice in ("any", "required", "get_time", True, {"type": "function", "function": {"name": "get_time"}}):
         chat(model).bind_tools([get_weather, get_time], tool_choice=choice).invoke("Weather?")
         assert "You must call one of these tools" in tools_in(model)
-        assert ("get_weather" in tools_in(model)) == (choice != "get_time")
+        assert ("get_weather" in tools_in(model)) == (choice in ("any", "required", True))
+    for choice in ("auto", None, False):
+        chat(model).bind_tools([get_weather, get_time], tool_choice=choice).invoke("Weather?")
+        assert "You must call one of these tools" not in tools_in(model) and "get_weather" in tools_in(model)
+
+
+@pytest.mark.parametrize("streams", [False, True], ids=["whole", "stream"])
+def test_reasoning_and_the_details_of_token_counts_arrive(streams: bool) -> None:
+    usage = Usage(100, 20, cached_tokens=30, reasoning_tokens=5)
+    model = chat(ScriptedBackend([ParsedResponse("Rain.", "Paris.", usage=usage)]), "")
+    chunks = list(model.stream("Weather?")) if streams else [model.invoke("Weather?")]
+    message = functools.reduce(operator.add, chunks)
+    assert message.content == "Rain." and message.additional_kwargs == {"reasoning_content": "Paris."}
+    assert message.usage_metadata["total_tokens"] == 120
+    assert message.usage_metadata["input_token_details"] == {"cache_read": 30}
+    assert message.usage_metadata["output_token_details"] == {"reasoning": 5}
+    last = chunks[-1]
+    assert last.usage_metadata == message.usage_metadata and last.response_metadata["finish_reason"] == "stop"
+    assert not streams or last.chunk_position == "last"
 
 
 def test_settings_reach_the_model() -> None:
@@ -281,6 +299,7 @@ def test_two_models_share_no_entries_of_a_cache() -> None:
     first, second = (chat(server, "")._get_llm_string() for server in servers)
     assert first != second
     assert chat(fail)._get_llm_string() == chat(fail)._get_llm_string() != chat(cut_off)._get_llm_string()
+    assert chat(fail, temperature=0.1)._get_llm_string() != chat(fail, temperature=0.2)._get_llm_string()
 
 
 def test_tokens_are_counted_without_a_download() -> None:
@@ -342,6 +361,9 @@ def test_a_parser_reads_calls_in_the_text_of_any_model() -> None:
     fake = models.FakeListChatModel(responses=[f"Let me look. {CALL}"])
     message = (fake | parser()).invoke("Weather?")
     assert message.content.strip() == "Let me look."
+    assert "model_name" not in message.response_metadata
+    bare = parser(format="hermes").invoke('{"name": "get_weather", "arguments": {"city": "Paris"}}')
+    assert [call["args"] for call in bare.tool_calls] == [CITIES[0]]
     assert [(call["name"], call["args"]) for call in message.tool_calls] == [("get_weather", CITIES[0])]
     whole: Any = None
     for chunk in (fake | parser(format="hermes")).stream("Weather?"):  # one letter at a time

@@ -70,6 +70,8 @@ def test_a_stream_names_a_call_before_its_arguments_are_written() -> None:
             assert (blocks[0].tool_name, blocks[0].tool_kwargs) == ("get_weather", "")
             assert chat.get_tool_calls_from_response(response, error_on_no_tool_call=False) == []
             model.named.set()
+        # LlamaIndex would take calls here for whole ones.
+        assert ("tool_calls" in response.message.additional_kwargs) == (response.raw is not None)
     calls = chat.get_tool_calls_from_response(response)
     assert [call.tool_kwargs for call in calls] == [{"city": "Paris"}, {"city": "Rome"}]
     assert len({call.tool_id for call in calls}) == 2 and response.message.content.strip() == "Let me look."
@@ -142,6 +144,55 @@ def test_a_structured_output_must_be_a_call_or_is_json_in_the_text() -> None:
     assert prompts[0][0]["role"] == "system" and "JSON" in prompts[1][0]["content"]
 
 
+def test_a_call_alone_has_no_text_beside_it() -> None:
+    chat = llm(ScriptedBackend([ParsedResponse(tool_calls=(ToolCall("get_weather", {"city": "Oslo"}, id="c"),))]), "")
+    message = chat.chat_with_tools([WEATHER], "Weather?").message
+    assert [block.block_type for block in message.blocks] == ["tool_call"]
+
+
+def test_tools_and_settings_reach_the_model() -> None:
+    backend = ScriptedBackend([ParsedResponse("Rain.")] * 3)
+    chat = llm(backend, "", max_tokens=50, temperature=0.5)
+    assert chat.metadata.num_output == 50 and llm(backend, "").metadata.num_output == -1
+    chat.chat([llms.ChatMessage("Weather?")], temperature=0.2)
+    chat.chat_with_tools([], "Weather?")
+    long = tools.FunctionTool.from_defaults(get_weather, name="weather", description=2000 * "long ")
+    chat.chat_with_tools([long], "Weather?")
+    first, second, third = backend.requests
+    assert (first.max_tokens, first.temperature) == (50, 0.2)
+    assert not second.tools and second.parallel is None
+    assert third.tools[0].description.startswith("long ") and third.parallel is False
+
+
+def test_messages_of_every_kind_reach_the_model() -> None:
+    backend = ScriptedBackend([ParsedResponse("Yes.")])
+    stored = {"id": "c2", "type": "function", "function": {"name": "look", "arguments": '{"at": "her"}'}}
+    call = {"block_type": "tool_call", "tool_call_id": "c1", "tool_name": "look", "tool_kwargs": '{"at": "him"}'}
+    thought = {"block_type": "thinking", "content": "Hm."}
+    llm(backend, "").chat(
+        [
+            llms.ChatMessage("Be brief.", role="developer"),
+            llms.ChatMessage(blocks=[llms.ImageBlock(url="http://localhost/a.png")]),
+            llms.ChatMessage(role="assistant", blocks=[thought, call]),
+            llms.ChatMessage("a man", role="tool", additional_kwargs={"tool_call_id": "c1"}),
+            llms.ChatMessage("", role="assistant", additional_kwargs={"tool_calls": [stored]}),
+            llms.ChatMessage("a woman", role="tool", additional_kwargs={"tool_call_id": "c2"}),
+        ]
+    )
+    system, picture, first, _, second, _ = backend.requests[0].messages
+    assert (system.role, system.text) == ("system", "Be brief.")
+    assert picture.parts[0].url == "http://localhost/a.png"
+    reasoning, call = first.parts
+    assert reasoning.text == "Hm." and call.arguments == {"at": "him"}
+    assert [call.arguments for call in second.parts if isinstance(call, ToolCall)] == [{"at": "her"}]
+
+
+def test_a_text_alone_is_not_a_list_of_parts() -> None:
+    client = native_model(ParsedResponse("Yes."))
+    llm(client, "").chat([llms.ChatMessage("Rain?"), llms.ChatMessage(role="assistant", blocks=[])])
+    assert [message["content"] for message in client._transport.requests[0]["messages"]] == ["Rain?", ""]
+
+
 def test_a_message_of_the_model_before_is_sent_back_with_its_calls_once() -> None:
     client = native_model(ParsedResponse(content="It rains."))
     first = llm(WeatherModel()).chat_with_tools([WEATHER], "Weather?", allow_parallel_tool_calls=True).message
@@ -205,6 +256,15 @@ def test_closing_a_stream_stops_the_model() -> None:
     assert next(responses).delta == "more "
     responses.close()
     assert model.stopped.wait(60)
+
+    async def read(model: Any) -> None:
+        responses = await llm(model).astream_chat([llms.ChatMessage("Weather?")])
+        async for _ in responses:
+            break
+        await responses.aclose()  # of LlamaIndex, which leaves ours to the event loop
+        assert await asyncio.to_thread(model.stopped.wait, 60)
+
+    asyncio.run(read(EndlessModel()))
 
 
 def test_a_server_is_a_model_too() -> None:

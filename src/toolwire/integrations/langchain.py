@@ -346,12 +346,8 @@ def _identity(model: Any) -> str:
 
 
 def _choice(choice: dict[str, Any] | str | bool | None) -> Any:
-    """Return a choice of tools as Chat Completions spells it."""
-    if choice is True or choice == "any":
-        return "required"
-    if isinstance(choice, str) and choice not in ("auto", "none", "required"):
-        return {"type": "function", "function": {"name": choice}}
-    return choice or None
+    """Return a choice of tools in a form that the decoder of Chat Completions reads; a name is one."""
+    return "required" if choice is True else choice or None
 
 
 def _text_output(schema: dict[str, Any] | type, strict: bool | None) -> tuple[dict[str, Any], Any]:
