@@ -21,7 +21,7 @@ from tests.integrations.weather_model import (
     native_model,
 )
 
-from toolwire import MissingExtra, ParsedResponse, ProviderError, ToolCall, Usage
+from toolwire import FinishReason, MissingExtra, ParsedResponse, Problem, ProviderError, ToolCall, Usage
 from toolwire.testing import ScriptedBackend
 
 adapter = pytest.importorskip(
@@ -181,6 +181,72 @@ def test_settings_and_images_reach_the_model() -> None:
     assert (temperature, stop) == (0.5, ("x",)) and text.startswith("What is it?") and "image" in text
 
 
+def test_every_setting_and_the_profile_reach_the_model() -> None:
+    backend = ScriptedBackend([ParsedResponse("Hello", finish_reason=FinishReason.LENGTH)])
+    settings = {"max_tokens": 50, "top_p": 0.9, "top_k": 5, "seed": 7, "presence_penalty": 0.1}
+    profile = {**adapter.toolwire_profile(is_text=False), "supports_thinking": False}
+    model = adapter.ToolwireModel(backend, profile=profile, settings={"frequency_penalty": 0.2, "seed": 1})
+    assert model.profile["supports_thinking"] is False
+    result = run(ai.Agent(model), "Hello", model_settings={**settings, "parallel_tool_calls": False})
+    assert result.all_messages()[-1].finish_reason == "length"
+    request = backend.requests[0]
+    assert {name: getattr(request, name) for name in settings} == settings
+    assert request.frequency_penalty == 0.2 and request.parallel is False
+
+
+def test_messages_of_every_kind_reach_the_model() -> None:
+    models = pytest.importorskip("pydantic_ai.models", reason="needs scripts/test-frameworks")
+    picture = ai.BinaryContent(b"\x89PNG", media_type="image/png")
+    document = ai.BinaryContent(b"%PDF", media_type="application/pdf")
+    shown = [picture, document, ai.CachePoint(), ai.DocumentUrl("http://localhost/a.pdf"), "What?"]
+    returned = ai.ToolReturnPart("look", ["a flag", picture], tool_call_id="c1")
+    history = [
+        ai.ModelRequest([ai.UserPromptPart(shown)]),
+        ai.ModelResponse([ai.ThinkingPart("Hm."), ai.ToolCallPart("look", {"at": 1}, "c1")]),
+        ai.ModelRequest([returned, ai.RetryPromptPart("no such tool", tool_name="look", tool_call_id="c2")]),
+        ai.ModelResponse([]),
+        ai.ModelRequest([ai.RetryPromptPart("Answer in a word.")]),
+    ]
+    backend = ScriptedBackend([ParsedResponse("Red.")])
+    asyncio.run(adapter.ToolwireModel(backend).request(history, None, models.ModelRequestParameters()))
+    user, answer, result, media, failed, retry = backend.requests[0].messages
+    assert [type(part).__name__ for part in user.parts] == ["ImagePart", "FilePart", "FilePart", "TextPart"]
+    assert [part.media_type for part in user.parts[:3]] == ["image/png", "application/pdf", "application/pdf"]
+    assert [type(part).__name__ for part in answer.parts] == ["ReasoningPart", "ToolCall"]
+    assert (result.parts[0].call_id, result.parts[0].error) == ("c1", None) and "a flag" in result.parts[0].text
+    assert media.role == "user" and [part.media_type for part in media.parts if hasattr(part, "media_type")]
+    assert failed.parts[0].call_id == "c2" and "no such tool" in failed.parts[0].error
+    assert retry.role == "user" and "Answer in a word." in retry.text
+
+
+def test_a_tool_that_fails_gives_an_error() -> None:
+    def look(at: str) -> str:
+        """Look at something."""
+        raise ai.ModelRetry("it is dark")
+
+    call = ToolCall("look", {"at": "it"}, id="c")
+    backend = ScriptedBackend([ParsedResponse(tool_calls=(call,)), ParsedResponse("Nothing.")])
+    assert run(agent(backend, "", tools=[look]), "Look.").output == "Nothing."
+    (result,) = backend.requests[1].messages[-1].parts
+    assert "it is dark" in result.error and "{" not in result.error
+
+
+def test_output_tools_stay_without_other_tools() -> None:
+    call = ToolCall("final_result", {"city": "Paris", "population": 1}, id="c")
+    backend = ScriptedBackend([ParsedResponse(tool_calls=(call,))])
+    asked = agent(backend, "", output_type=City)
+    assert run(asked, "The largest city?", model_settings={"tool_choice": "none"}).output.city == "Paris"
+    (request,) = backend.requests
+    assert [tool.name for tool in request.tools] == ["final_result"] and request.tool_choice.mode == "required"
+
+
+def test_white_space_is_not_a_text() -> None:
+    call = ToolCall("get_weather", {"city": "Oslo"}, id="c")
+    native = ScriptedBackend([ParsedResponse("\n", tool_calls=(call,)), ParsedResponse("Rain.")])
+    kinds = [part.part_kind for part in run(agent(native, ""), "Weather?").all_messages()[1].parts]
+    assert kinds == ["tool-call"]
+
+
 @pytest.mark.parametrize(("thinking", "effort"), [(True, "medium"), (False, "none"), ("high", "high")])
 def test_thinking_is_the_effort_of_reasoning(thinking: Any, effort: str) -> None:
     server = native_model(ParsedResponse("Hello"), ParsedResponse("Hello"))
@@ -203,6 +269,11 @@ def test_errors_of_the_model_are_those_of_the_framework() -> None:
     assert isinstance(raised.value.__cause__, ProviderError)
     with pytest.raises(exceptions.ModelAPIError, match="out of memory"):
         run(agent(fail_in_the_middle), "Weather?")
+    problem = Problem("provider_error", 0, "", "overloaded", status=529)
+    failed = ParsedResponse(problems=(problem,), finish_reason=FinishReason.ERROR)
+    with pytest.raises(exceptions.ModelHTTPError, match="overloaded") as http:
+        run(agent(ScriptedBackend([failed]), ""), "Weather?")
+    assert http.value.status_code == 529
 
 
 def test_another_model_may_answer_instead() -> None:

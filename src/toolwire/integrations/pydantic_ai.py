@@ -267,10 +267,12 @@ def _asked(part: Any) -> Iterator[Message]:
         case ai.UserPromptPart():
             yield _user_message(part.content)
         case ai.ToolReturnPart():
-            text, media = part.model_response_str_and_user_content()
-            yield Message("tool", (ToolResult(part.tool_call_id, part.tool_name, text),))
+            text, media = part.model_response_str_and_user_content(wrap_if_error=False)
+            value = {"error": text} if part.outcome in ai.ERROR_OUTCOMES else {"result": text}
+            yield Message("tool", (ToolResult(part.tool_call_id, part.tool_name, **value),))
             if media:
                 yield _user_message(media)
+        # Agents translate these parts before; programs that ask a model themselves do not.
         case ai.RetryPromptPart() if part.tool_name is None:
             yield Message("user", part.model_response())
         case ai.RetryPromptPart():
