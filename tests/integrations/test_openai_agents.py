@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from contextlib import aclosing
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -22,7 +23,7 @@ from tests.integrations.weather_model import (
     native_model,
 )
 
-from toolwire import Client, MissingExtra, ParsedResponse, ProviderError, ToolCall
+from toolwire import Client, FinishReason, MissingExtra, ParsedResponse, ProviderError, ToolCall, Usage
 from toolwire.testing import ScriptedBackend, ScriptedTransport
 
 adapter = pytest.importorskip(
@@ -226,6 +227,58 @@ def test_tools_and_handoffs_are_as_strict_as_in_the_sdk(strict: bool) -> None:
     assert [tool.annotations["strict"] for tool in backend.requests[0].tools] == [strict, strict]
 
 
+def test_every_setting_reaches_the_model() -> None:
+    backend = ScriptedBackend([ParsedResponse("Hello")] * 2)
+    settings = agents.ModelSettings(
+        top_p=0.9, max_tokens=50, frequency_penalty=0.1, parallel_tool_calls=False, metadata={"team": "red"}
+    )
+    run(agent(backend, "", model_settings=settings), "Hello")
+    request = backend.requests[0]
+    assert (request.top_p, request.max_tokens, request.frequency_penalty) == (0.9, 50, 0.1)
+    assert request.parallel is False and request.metadata == {"team": "red"} and request.output is None
+    more = {"service_tier": "flex", "seed": 7}
+    run(agent(backend, "", model_settings=agents.ModelSettings(extra_args=more)), "Hello")
+    assert backend.requests[1].seed == 7 and backend.requests[1].parallel is None
+    assert backend.requests[1].service_tier == "flex"
+
+
+def test_a_member_of_the_output_is_asked_for_once() -> None:
+    backend = ScriptedBackend([ParsedResponse("Hello")])
+    logprobs = "message.output_text.logprobs"
+    settings = agents.ModelSettings(top_logprobs=2, response_include=[logprobs])
+    run(agent(backend, "", model_settings=settings), "Hello")
+    assert str(backend.requests[0]).count(logprobs) == 1
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_schema_of_the_output_is_as_strict_as_in_the_sdk(strict: bool) -> None:
+    backend = ScriptedBackend(['{"city": "Paris", "population": 1}'])
+    output_type = agents.AgentOutputSchema(City, strict_json_schema=strict)
+    run(agent(backend, "", tools=[], output_type=output_type), "The largest city?")
+    output = backend.requests[0].output
+    assert output is not None and output.strict is strict and "population" in output.schema["properties"]
+    run(agent(WeatherModel(), output_type=str), "Weather?")
+
+
+def test_the_details_of_token_counts_arrive() -> None:
+    usage = Usage(100, 20, cached_tokens=30, reasoning_tokens=5)
+    counted = run(agent(ScriptedBackend([ParsedResponse("Rain.", usage=usage)]), ""), "?").context_wrapper.usage
+    assert (counted.requests, counted.input_tokens, counted.output_tokens, counted.total_tokens) == (1, 100, 20, 120)
+    assert counted.input_tokens_details.cached_tokens == 30
+    assert counted.output_tokens_details.reasoning_tokens == 5
+
+
+@pytest.mark.parametrize(
+    ("retry_after", "seconds"), [("", None), ("2.5", 2.5), ("Sun, 29 Nov 2026 00:00:00 GMT", None)]
+)
+def test_advice_on_retries_has_the_pause_that_the_server_asks_for(retry_after: str, seconds: float | None) -> None:
+    error = ProviderError("too many requests", status=429, retry_after=retry_after)
+    model = adapter.ToolwireAgentsModel(fail, format="hermes")
+    advice = model.get_retry_advice(SimpleNamespace(error=error))
+    assert (advice.retry_after, advice.normalized.status_code) == (seconds, 429)
+    assert model.get_retry_advice(SimpleNamespace(error=ValueError())) is None
+
+
 def traced(agent: Any, *, streams: bool = False, **options: Any) -> list[dict[str, Any]]:
     """Return the spans of the answers of a model."""
     spans: list[dict[str, Any]] = []
@@ -253,7 +306,7 @@ def traced(agent: Any, *, streams: bool = False, **options: Any) -> list[dict[st
     agents.set_tracing_disabled(False)
     try:
         asyncio.run(ask())
-    except ProviderError:
+    except (ProviderError, agents.ModelBehaviorError):  # the SDK raises the second one where a stream was cut off
         pass
     finally:
         agents.set_tracing_disabled(True)
@@ -271,8 +324,16 @@ def test_each_answer_is_a_span_of_the_trace(streams: bool) -> None:
     assert first["usage"]["input_tokens"] > 0 and second["usage"]["output_tokens"] > 0
     hidden, _ = traced(agent(WeatherModel()), streams=streams, trace_include_sensitive_data=False)
     assert not hidden["input"] and not hidden["output"] and hidden["usage"]
+    assert [item["content"] for item in second["input"][:2]] == ["Be brief.", "Weather?"]
+    (alone,) = traced(agent(lambda messages: "Hello"), streams=streams)
+    assert [message["role"] for message in alone["input"]] == ["user"]
     (failed,) = traced(agent(fail), streams=streams)
     assert "out of memory" in failed["error"]["data"]["error"]
+    (failed,) = traced(agent(fail), streams=streams, trace_include_sensitive_data=False)
+    assert failed["error"]["data"]["error"] == "ProviderError"
+    cut = ParsedResponse("It ra", finish_reason=FinishReason.LENGTH)
+    (short,) = traced(agent(ScriptedBackend([cut]), ""), streams=streams)
+    assert short["output"][0]["content"][0]["text"] == "It ra"
     assert traced(agent(WeatherModel()), streams=streams, tracing_disabled=True) == []
 
 
