@@ -73,6 +73,8 @@ def test_a_stream_counts_the_calls_that_it_passes_on(size: int) -> None:
         text = "".join(call.parameters for call in calls if call.tool_index == place)
         assert json.loads(text) == {"city": "Paris"}
         assert reader.streamed_args_for_tool[place] == text
+    for call in calls:  # the server sends a name before any arguments
+        assert (call.name is None) == bool(call.parameters)
     assert reader.prev_tool_call_arr == [{"name": "get_weather", "arguments": {"city": "Paris"}}] * 2
     assert reader.current_tool_id == 1
 
@@ -88,6 +90,11 @@ def test_unknown_tools_are_kept_if_the_server_says_so() -> None:
     assert next(call.name for call in stream(detector(), TEXT, 3)[1] if call.name) == "other"
 
 
+def test_reasoning_stays_in_the_text() -> None:
+    assert detector().detect_and_parse("<think>a</think>b", TOOLS).normal_text == "<think>a</think>b"
+    assert stream(detector(), "<think>a</think>b", 3)[0] == "<think>a</think>b"
+
+
 def test_text_is_held_back_until_the_end() -> None:
     reader = detector()
     assert reader.parse_streaming_increment("a <tool_", TOOLS).normal_text == "a "
@@ -95,7 +102,7 @@ def test_text_is_held_back_until_the_end() -> None:
     assert detector().finish(TOOLS).normal_text == ""
 
 
-def test_calls_are_constrained_in_their_own_format() -> None:
+def test_calls_are_constrained_in_their_own_format(caplog: pytest.LogCaptureFixture) -> None:
     reader = detector()
     named = SimpleNamespace(function=SimpleNamespace(name="get_weather"))
     required, of_one_tool = (reader.get_structural_tag(TOOLS, choice) for choice in ("required", named))
@@ -105,6 +112,9 @@ def test_calls_are_constrained_in_their_own_format() -> None:
     assert reader.supports_structural_tag()
     assert not detector("auto").supports_structural_tag()
     assert detector("auto").get_structural_tag(TOOLS, "required") is None
+    assert caplog.text == ""
+    for options in ({"parallel_tool_calls": False}, {"thinking_mode": True}):
+        assert reader.get_structural_tag(TOOLS, "required", **options).format != required.format
 
 
 def test_without_a_grammar_the_server_asks_for_json(caplog: pytest.LogCaptureFixture) -> None:

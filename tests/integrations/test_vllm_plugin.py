@@ -166,11 +166,25 @@ def test_a_parser_that_is_used_again_begins_anew() -> None:
         for previous, piece in (("", "a"), ("a", CALL)):
             delta = parser.extract_tool_calls_streaming(previous, previous + piece, piece, [], [], [], request())
         assert delta.tool_calls[0].index == 0
+    for piece in (CALL[:30], CALL[30:]):  # the texts before may stay empty
+        delta = parser.extract_tool_calls_streaming("", piece, piece, [], [], [], request())
+    assert delta.tool_calls[0].index == 0 and delta.content is None
+
+
+def test_tools_of_the_server_count_where_a_request_has_none() -> None:
+    typed = {"name": "set_time", "parameters": {"type": "object", "properties": {"hour": {"type": "integer"}}}}
+    text = '<tool_call>{"name": "set_time", "arguments": {"hour": "7"}}</tool_call>'
+    tools = [{"type": "function", "function": typed}]
+    (call,) = tool_parser(tools=tools).extract_tool_calls(text, request(tools=None)).tool_calls
+    assert json.loads(call.function.arguments) == {"hour": 7}
+    (function,) = unified_parser(tools=tools).parse(text, request(tools=None, tool_choice="none"))[2]
+    assert json.loads(function.arguments) == {"hour": 7}  # a request without tools has this choice too
 
 
 def test_ids_differ_between_requests() -> None:
     ids = {tool_parser().extract_tool_calls(CALL, request()).tool_calls[0].id for _ in range(3)}
     assert len(ids) == 3
+    assert len({unified_parser().parse(CALL, request())[2][0].id for _ in range(3)}) == 3
 
 
 def test_ids_of_mistral_are_short() -> None:
@@ -207,6 +221,21 @@ def test_calls_are_constrained_if_a_tool_is_strict() -> None:
     assert tool_parser().adjust_request(request(tools=[strict])).structured_outputs is not None
     kept = tool_parser().adjust_request(request(tools=[strict], response_format={"type": "json_object"}))
     assert kept.structured_outputs is None and kept.response_format is not None
+    outputs = SimpleNamespace(structural_tag=None, regex="a+")
+    assert (
+        tool_parser().adjust_request(request(tools=[strict], structured_outputs=outputs)).structured_outputs is outputs
+    )
+
+
+def test_a_grammar_allows_as_many_calls_as_the_request() -> None:
+    tags = []
+    for parallel in (None, True, False):
+        asked = request(tool_choice="required", parallel_tool_calls=parallel)
+        del asked.response_format  # the Responses API has no such member
+        adjusted = tool_parser().adjust_request(asked)
+        tags.append(adjusted.structured_outputs.structural_tag)
+        assert not hasattr(adjusted, "response_format")
+    assert tags[0] == tags[1] != tags[2]
 
 
 def test_another_structural_tag_is_kept() -> None:
@@ -273,6 +302,7 @@ def test_a_call_ends_reasoning_where_the_format_says_so() -> None:
         ("hello", False),
         ("<think>a</think>b<think>c", False),
         ("<think>a</think>b\0<|im_start|>assistant\n", False),
+        ("<think>a</think>b\0", True),
     ],
 )
 def test_the_end_of_reasoning_in_ids(text: str, ends: bool) -> None:
@@ -284,9 +314,38 @@ def test_the_end_of_reasoning_in_a_step() -> None:
     assert parser.is_reasoning_end_streaming(encode("<think>a</think>"), encode(">"))
     assert not parser.is_reasoning_end_streaming(encode("<think>a</think> b"), encode(" b"))
     assert not parser.is_reasoning_end_streaming(encode("<think>a</thin"), encode("n"))
+    assert not parser.is_reasoning_end_streaming(encode("<think>a</think>"), [])
     assert parser.extract_content_ids(encode("<think>a</think>bc")) == encode("bc")
     assert parser.extract_content_ids(encode("<think>a")) == []
     assert (parser.reasoning_start_str, parser.reasoning_end_str) == ("<think>", "</think>")
+
+
+def test_white_space_is_not_yet_the_end_of_reasoning() -> None:
+    parser = reasoning_parser()
+    confirmed = []
+    for piece in ("<think>a</think>", "\n", "b", "\n"):
+        parser.extract_reasoning_streaming("", "", piece, [], [], [])
+        confirmed.append(parser.has_engine_confirmed_reasoning_end())
+    assert confirmed == [False, False, True, True]
+
+
+def test_the_end_of_a_long_prompt_opens_reasoning() -> None:
+    parser = reasoning_parser()
+    parser.set_prompt_token_ids(Tokenizer().encode(5000 * "a" + "<think>\n"))
+    assert parser.extract_reasoning("Hm.</think>b", request()) == ("Hm.", "b")
+
+
+def test_special_tokens_stay_in_the_text_for_reasoning_too() -> None:
+    for parser in (reasoning_parser(), unified_parser()):
+        assert parser.adjust_request(request(tools=None)).skip_special_tokens is False
+
+
+def test_markers_that_are_ordinary_words_are_read_in_their_own_format_alone() -> None:
+    prose = [(wire.name, span.close) for wire in FORMATS for span in wire.spans if span.prose]
+    assert prose
+    for name, closer in prose:
+        assert reasoning_parser(name).is_reasoning_end(Tokenizer().encode(closer))
+        assert not reasoning_parser("auto").is_reasoning_end(Tokenizer().encode(closer))
 
 
 @pytest.mark.parametrize(
@@ -336,6 +395,15 @@ def test_a_whole_answer(size: int) -> None:
     assert "".join(delta.reasoning or "" for delta in deltas) == reasoning
     assert "".join(delta.content or "" for delta in deltas) == content
     assert sum(call.id is not None for delta in deltas for call in delta.tool_calls) == 2
+
+
+def test_reasoning_may_be_open_where_the_prompt_is_not_known() -> None:
+    parser = unified_parser()
+    opened = type("Opened", (type(parser),), {"starts_in_reasoning": True})(Tokenizer())
+    opened.set_prompt_token_ids([])
+    assert opened.parse("Hm.</think>b", request())[:2] == ("Hm.", "b")
+    opened.set_prompt_token_ids(Tokenizer().encode("Hello"))
+    assert opened.parse("b", request())[:2] == (None, "b")
 
 
 def test_calls_are_left_out_if_none_are_wanted() -> None:

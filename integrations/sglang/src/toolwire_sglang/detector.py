@@ -112,7 +112,7 @@ class ToolwireDetector(BaseFormatDetector):  # type: ignore[misc]
                     items.append(ToolCallItem(tool_index=place, name=name, parameters=""))
                 case ArgumentsDelta(index, text):
                     more = self._continued(index, text)
-                    if more and items and items[-1].tool_index == more[0].tool_index and items[-1].name is None:
+                    if more and items and items[-1].name is None:  # a call between would have added its name
                         items[-1].parameters += text
                     else:
                         items += more

@@ -62,7 +62,7 @@ class ToolwireReasoningParser(ReasoningParser):
         """Return whether the new tokens close the reasoning."""
         count = len(list(delta_ids))
         longest = max(map(len, self._closers), default=0)
-        tail = list(input_ids[-(count + longest) :]) if count else []
+        tail = list(input_ids[-(count + longest) :])
         return any(_end_of_last(closer, tail) > len(tail) - count for closer in self._closers)
 
     def extract_content_ids(self, input_ids: list[int]) -> list[int]:
