@@ -81,6 +81,8 @@ def test_the_chat_template_names_a_known_format_first() -> None:
 class Letters:
     """A tokenizer whose tokens are code points."""
 
+    all_special_tokens: tuple[str, ...] = ()
+
     def decode(self, ids: list[int], *, skip_special_tokens: bool) -> str:
         assert all(type(id) is int for id in ids) and not skip_special_tokens
         return "".join(map(chr, ids))
@@ -103,6 +105,17 @@ def test_tokens_may_be_an_array_or_its_numbers() -> None:
         response = parse_response(Letters(), tokens, format="hermes", tools=[TOOL])  # type: ignore[arg-type]
         assert [call.arguments for call in response.tool_calls] == [{"city": "Rome", "days": 3}]
     assert parse_response(Letters(), [], format="hermes").content == ""
+
+
+@pytest.mark.parametrize("end", ["<|user|>", "<|observation|>\n", "<|user|><|endoftext|><|endoftext|>", ""])
+def test_the_tokens_that_end_an_answer_are_not_content(end: str) -> None:
+    tokenizer = Letters()
+    tokenizer.all_special_tokens = ("<|user|>", "<|observation|>", "<|endoftext|>", "</tool_call>")
+    call = toolwire.render_calls(CALLS[:1], format="glm4", tools=[TOOL])
+    response = parse_response(tokenizer, f"A <|user|> looks.\n{call}{end}", format="glm4", tools=[TOOL])
+    assert response.content.strip() == "A <|user|> looks." and response.tool_calls[0].repairs == ()
+    assert parse_response(tokenizer, f"It rains. {end}", format="glm4").content == "It rains. "
+    assert parse_response(tokenizer, f"It rains.{end}", format="glm4", prompt="<think>").reasoning == "It rains."
 
 
 def test_a_tokenizer_that_says_nothing_is_an_error() -> None:

@@ -17,6 +17,7 @@ from toolwire.wire.format_registry import get_format
 from toolwire.wire.profiles import detect_from_template
 from toolwire.wire.prompt_state import prompt_opens_reasoning
 from toolwire.wire.response_template_reader import format_of_response_template
+from toolwire.wire.result_text import markers_of
 from toolwire.wire.syntax import WireFormat
 
 __all__ = ["parse_response", "tokenizer_format"]
@@ -59,7 +60,8 @@ def parse_response(
 
     Args:
         tokenizer: the tokenizer of the model.
-        response: the tokens that the model wrote, without those of the prompt, or their text with special tokens.
+        response: the tokens that the model wrote, without those of the prompt, or their text with special tokens. Those
+            that end it, such as the end of the turn and padding, are not content.
         tools: the tools that the model was offered; their schemas type the arguments.
         prompt: the tokens or the text before the answer; its end shows whether reasoning was open.
         format: the format of the calls; None for `tokenizer_format(tokenizer)`.
@@ -71,7 +73,23 @@ def parse_response(
     """
     wire = tokenizer_format(tokenizer) if format is None else get_format(format)
     started = prompt_opens_reasoning(_text(tokenizer, prompt, "prompt"), format=wire)
-    return parse(_text(tokenizer, response, "response"), format=wire, tools=tools, reasoning_started=started)
+    text = _without_end(tokenizer, _text(tokenizer, response, "response"), wire)
+    return parse(text, format=wire, tools=tools, reasoning_started=started)
+
+
+def _without_end(tokenizer: Any, text: str, wire: WireFormat) -> str:
+    """Return text without the special tokens at its end, from the first one on that is not a marker of the format."""
+    specials = [token for token in map(str, getattr(tokenizer, "all_special_tokens", ())) if token]
+    foreign = {token for token in specials if not any(token in marker for marker in markers_of(wire))}
+    end = content_end = len(text)
+    while True:
+        while end and text[end - 1].isspace():
+            end -= 1
+        token = next((token for token in specials if text.endswith(token, 0, end)), None)
+        if token is None:
+            return text[:content_end]
+        end -= len(token)
+        content_end = end if token in foreign else content_end
 
 
 def _text(tokenizer: Any, tokens: Any, argument: str) -> str:

@@ -120,17 +120,17 @@ def _break(token: re.Match[str]) -> str:
 def _markup(wire: WireFormat) -> MarkerSet:
     """Return the markers that are made inert in a result of this format."""
     edges = (part.strip() for edge in wire.result for part in PLACE.split(edge))
-    markers = _markers(wire) | {edge for edge in edges if len(edge) > 1} | _tokens(wire)
+    markers = markers_of(wire) | {edge for edge in edges if len(edge) > 1} | _tokens(wire)
     for other in all_formats():
         # An answer may be read in any detected format, and a model may copy a result into it. Words and fences of
         # other formats are left, because ordinary results are full of them.
         if other.detected and other.markers:
-            markers |= {marker for marker in _markers(other) if _MARKUP.match(marker)}
+            markers |= {marker for marker in markers_of(other) if _MARKUP.match(marker)}
     return marker_set(frozenset(markers), True)
 
 
 @lru_cache(maxsize=256)
-def _markers(wire: WireFormat) -> frozenset[str]:
+def markers_of(wire: WireFormat) -> frozenset[str]:
     """Return the markers of a format that are longer than a character."""
     compiled = compile_format(wire)
     around = compiled.content
