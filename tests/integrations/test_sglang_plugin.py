@@ -79,6 +79,16 @@ def test_a_stream_counts_the_calls_that_it_passes_on(size: int) -> None:
     assert reader.current_tool_id == 1
 
 
+def test_the_server_adds_nothing_to_the_arguments_of_an_aborted_answer() -> None:
+    reader = detector()
+    for character in TEXT:
+        reader.parse_streaming_increment(character, TOOLS)
+        for call, streamed in zip(reader.prev_tool_call_arr, reader.streamed_args_for_tool, strict=True):
+            arguments = call["arguments"]
+            expected = arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            assert not expected.startswith(streamed) or expected == streamed
+
+
 def test_unknown_tools_are_kept_if_the_server_says_so() -> None:
     importlib.import_module("sglang.srt.environ").envs.SGLANG_FORWARD_UNKNOWN_TOOLS.on = True
     result = detector().detect_and_parse(TEXT, TOOLS)

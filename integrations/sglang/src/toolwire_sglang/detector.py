@@ -107,7 +107,8 @@ class ToolwireDetector(BaseFormatDetector):  # type: ignore[misc]
                 case CallStart(index, name) if _is_passed_on(name, known):
                     place = self._places[index] = len(self._places)
                     self.current_tool_id, self.current_tool_name_sent = place, True
-                    self.prev_tool_call_arr.append({"name": name, "arguments": {}})
+                    # The server sends what the arguments here have beyond the streamed ones, also after an abort.
+                    self.prev_tool_call_arr.append({"name": name, "arguments": ""})
                     self._argument_texts.append([])
                     items.append(ToolCallItem(tool_index=place, name=name, parameters=""))
                 case ArgumentsDelta(index, text):
