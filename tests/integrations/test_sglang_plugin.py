@@ -127,11 +127,14 @@ def test_calls_are_constrained_in_their_own_format(caplog: pytest.LogCaptureFixt
         assert reader.get_structural_tag(TOOLS, "required", **options).format != required.format
 
 
-def test_without_a_grammar_the_server_asks_for_json(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_a_grammar_calls_are_read_in_the_format_that_the_prompt_asks_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     reader = detector()
     tool = SglangTool(function=SglangFunction(name="f", parameters={"not": {}}))
     assert reader.get_structural_tag([tool], "required") is None
-    assert not reader.supports_structural_tag()
+    assert not reader.supports_structural_tag() and reader.parses_required_natively()
+    assert not detector("auto").parses_required_natively()  # the server asks for JSON, and reads it
     assert "calls are not constrained" in caplog.text
     with pytest.raises(NotImplementedError, match="get_structural_tag"):
         reader.structure_info()("f")

@@ -135,8 +135,15 @@ class ToolwireDetector(BaseFormatDetector):  # type: ignore[misc]
     # -- constraints -----------------------------------------------------------------------------------------------
 
     def supports_structural_tag(self) -> bool:
-        """Return whether there is a grammar of the format's own; without one, SGLang asks for JSON of its own."""
+        """Return whether there is a grammar of the format's own."""
         return self._writes_grammar
+
+    def parses_required_natively(self) -> bool:
+        """Return whether required calls come in the format also without a grammar, not as JSON of SGLang's own.
+
+        The answer is read by another detector, which does not know whether this one could write a grammar.
+        """
+        return self.format != "auto"
 
     def get_structural_tag(
         self,
