@@ -36,6 +36,10 @@ ROWS_WITHOUT_REPAIR = frozenset(_ROWS_WITHOUT_REPAIR.split())
 """Formats of which both read every complete row alike that needs no repair: the second reader repairs nothing."""
 
 
+SHARED_ROWS = complete_rows(SHARED)
+"""Further rows beside the checkout, by format; most formats have some."""
+
+
 def _differences(rows: list[Row], *, repaired: bool) -> dict[str, tuple[Any, Any]]:
     different = {}
     for row in rows:
@@ -48,14 +52,14 @@ def _differences(rows: list[Row], *, repaired: bool) -> dict[str, tuple[Any, Any
 @pytest.mark.parametrize("name", sorted(ALL_ROWS | ROWS_WITHOUT_REPAIR))
 def test_the_second_reader_agrees_on_our_rows(name: str) -> None:
     rows = complete_rows()[name]
-    assert rows
+    assert any(name in ALL_ROWS or not first_reading(row)[1] for row in rows)
     assert not _differences(rows, repaired=name in ALL_ROWS)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="there is no folder with further rows beside the checkout")
-@pytest.mark.parametrize("name", sorted(ALL_ROWS | ROWS_WITHOUT_REPAIR))
+@pytest.mark.parametrize("name", sorted((ALL_ROWS | ROWS_WITHOUT_REPAIR) & SHARED_ROWS.keys()))
 def test_the_second_reader_agrees_on_shared_rows(name: str) -> None:
-    assert not _differences(complete_rows(SHARED)[name], repaired=name in ALL_ROWS)
+    assert not _differences(SHARED_ROWS[name], repaired=name in ALL_ROWS)
 
 
 @pytest.mark.parametrize("folder", [None, SHARED], ids=["ours", "shared"])

@@ -127,13 +127,13 @@ def _markers() -> tuple[str, ...]:
 
     root = Path(vllm.__path__[0])
     files = (path for room in ("tool_parsers", "parser", "reasoning") for path in (root / room).rglob("*.py"))
-    found = {marker for path in files for marker in _MARKER.findall(path.read_text("utf-8"))}
-    return tuple(sorted(found, key=lambda marker: (-len(marker), marker)))
+    markers = {marker for path in files for marker in _MARKER.findall(path.read_text("utf-8"))}
+    return tuple(sorted(markers, key=lambda marker: (-len(marker), marker)))
 
 
 @cache
 def small_tokenizer(*args: Any, **keywords: Any) -> Any:
-    """Return a tokenizer of bytes and markers, for whatever model."""
+    """Return a tokenizer of bytes and markers, the same for every model."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 

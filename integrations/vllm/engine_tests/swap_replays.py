@@ -62,7 +62,7 @@ def pytest_collection_modifyitems(items: list[Any]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: Any, call: Any) -> Iterator[None]:
-    """Keep the outcome of each test."""
+    """Record the outcome of each test."""
     report: Any = yield
     if call.when == "call" or report.outcome != "passed":
         kind = "reached" if ("toolwire", True) in item.user_properties else "other"

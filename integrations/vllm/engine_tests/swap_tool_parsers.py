@@ -97,7 +97,7 @@ def pytest_configure(config: Any) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: Any, call: Any) -> Iterator[None]:
-    """Keep the outcome of each test."""
+    """Record the outcome of each test."""
     report: Any = yield
     if call.when == "call" or report.outcome != "passed":
         outcome = f"x{report.outcome}" if hasattr(report, "wasxfail") else report.outcome
