@@ -341,6 +341,26 @@ def test_cancelling_stops_the_model() -> None:
     asyncio.run(ask())
 
 
+def test_reasoning_is_sent_back_with_the_calls_that_it_led_to() -> None:
+    call = ToolCall("get_weather", {"city": "Oslo"}, id="call_1")
+    backend = ScriptedBackend([ParsedResponse("", "I have to look.", (call,)), ParsedResponse("Rain.")])
+    agents = pytest.importorskip("langchain.agents", reason="needs scripts/test-frameworks")
+    agents.create_agent(chat(backend, ""), [get_weather]).invoke({"messages": "Weather?"})
+    user, assistant, result = backend.requests[1].messages
+    reasoning, called = assistant.parts
+    assert reasoning.text == "I have to look." and called == call
+    assert user.text == "Weather?" and result.parts[0].text == "rain in Oslo"
+
+
+def test_results_in_a_message_of_the_user_are_messages_of_their_own() -> None:
+    backend = ScriptedBackend([ParsedResponse("Rain.")])
+    call = {"name": "get_weather", "args": {"city": "Oslo"}, "id": "call_1"}
+    result = {"type": "tool_result", "tool_use_id": "call_1", "content": "rain"}
+    text = {"type": "text", "text": "Well?"}
+    chat(backend, "").invoke([messages.AIMessage("", tool_calls=[call]), messages.HumanMessage([result, text])])
+    assert {message.role for message in backend.requests[0].messages} == {"assistant", "tool", "user"}
+
+
 def test_a_server_is_a_model_too() -> None:
     call = ToolCall("get_weather", {"city": "Oslo"}, id="call_1")
     server = native_model(ParsedResponse(tool_calls=(call,)), ParsedResponse(PIECES[0] + "".join(PIECES[1:])))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, closing, suppress
 from functools import partial
-from itertools import zip_longest
 from types import FunctionType
 from typing import Any, Literal
 
@@ -41,6 +41,9 @@ with needs_extra("toolwire.integrations.langchain", "langchain"):
     from toolwire.integrations.adapted_model import AdaptedModel, chat_request, confidence_of
 
 __all__ = ["ChatToolwire", "ToolCallOutputParser"]
+
+_REASONING = "reasoning_content"
+"""Member for reasoning in the additional arguments of a message, and in Chat Completions."""
 
 
 class ChatToolwire(BaseChatModel):
@@ -174,7 +177,7 @@ class ChatToolwire(BaseChatModel):
         members = {**self.settings, **members}
         if stop is not None:
             members["stop"] = stop
-        return chat_request(convert_to_openai_messages(messages), **members)
+        return chat_request(itertools.chain.from_iterable(map(_chat_messages, messages)), **members)
 
     def _result(self, response: ParsedResponse) -> Any:
         return ChatResult(generations=[ChatGeneration(message=_message(response, self._adapted.name))])
@@ -299,7 +302,7 @@ def _message(response: ParsedResponse, model: str = "") -> Any:
             "id": call.id,
             "error": problem.message if problem else "the call is incomplete",
         }
-        for call, problem in zip_longest(response.incomplete, of_calls[: len(response.incomplete)])
+        for call, problem in itertools.zip_longest(response.incomplete, of_calls[: len(response.incomplete)])
     ]
     return AIMessage(
         response.content,
@@ -308,7 +311,7 @@ def _message(response: ParsedResponse, model: str = "") -> Any:
             for call in response.tool_calls
         ],
         invalid_tool_calls=broken,
-        additional_kwargs={"reasoning_content": response.reasoning} if response.reasoning else {},
+        additional_kwargs={_REASONING: response.reasoning} if response.reasoning else {},
         response_metadata={
             **_metadata(response.finish_reason.value, model),
             **({"problems": problems} if problems else {}),
@@ -332,6 +335,15 @@ def _usage(usage: Usage | None) -> dict[str, Any] | None:
         "input_token_details": {"cache_read": usage.cached_tokens},
         "output_token_details": {"reasoning": usage.reasoning_tokens},
     }
+
+
+def _chat_messages(message: BaseMessage) -> list[dict[str, Any]]:
+    """Return a message as Chat Completions spells it; some messages with results of tools become several."""
+    written: list[dict[str, Any]] = convert_to_openai_messages([message])
+    # LangChain leaves reasoning out, which some models need back together with their calls.
+    if isinstance(message, AIMessage) and (reasoning := message.additional_kwargs.get(_REASONING)):
+        written[0][_REASONING] = reasoning
+    return written
 
 
 def _identity(model: Any) -> str:
