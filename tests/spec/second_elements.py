@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tests.spec.second_values import NoMatchError, Schema, json_value, raw_value
 
+LEADING_COMMENTS = re.compile(r"\s*(?:<!--.*?-->\s*)+", re.DOTALL)
 ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 
 
@@ -125,24 +126,26 @@ def element_members(found: list[Element], node: dict[str, Any], schema: Schema) 
         own = schema.member(name)
         if len(group) == 1:
             members[name] = element_value(group[0], node, own)
-        elif own.types and not own.is_array:
+        elif own.types and "array" not in own.types:
             raise NoMatchError
         else:
-            values = [element_value(element, node, own if _has_items(element, own) else own.items) for element in group]
-            members[name] = [item for value in values for item in (value if isinstance(value, list) else [value])]
+            values = [element_value(element, node, own) for element in group]
+            members[name] = [
+                item for value in values for item in (value if own.types and isinstance(value, list) else [value])
+            ]
     return members
-
-
-def _has_items(element: Element, schema: Schema) -> bool:
-    return schema.is_array and (bool(element.children) or isinstance(json_value(element.text), list))
 
 
 def element_value(element: Element, node: dict[str, Any], schema: Schema) -> Any:
     """Return the value of an element by its schema and its content."""
     types = schema.types
     children = element.children or []
+    if not children and types != {"string"} and (comments := LEADING_COMMENTS.match(element.text)):
+        element = replace(element, text=element.text[comments.end() :])
     if len(children) == 1 and children[0].name == "item" and types and not types & {"string", "object", "array"}:
-        return element_value(children[0], node, schema)
+        return element_value(children[0], node, Schema({}, schema.root))
+    if types == {"null"} and not element.text.strip():
+        return None
     if types and not types & {"object", "array"}:
         literal = element.marked and "string" in types
         return element.text if literal else raw_value(element.raw if children else element.text, schema)
@@ -151,7 +154,8 @@ def element_value(element: Element, node: dict[str, Any], schema: Schema) -> Any
         if schema.is_array and (names & set(schema.items.properties) if _objects(schema) else _untyped(names, schema)):
             return [element_members(children, node, schema.items)]
         if schema.is_array or (names == {"item"} and (not types or "array" in types)):
-            return [element_value(child, node, schema.items) for child in children]
+            items = schema.items if schema.is_array else Schema({}, schema.root)
+            return [_item(child, node, items) for child in children]
         return element_members(children, node, schema)
     if not element.text.strip() and schema.is_array:
         return []
@@ -160,6 +164,14 @@ def element_value(element: Element, node: dict[str, Any], schema: Schema) -> Any
     if element.marked and (not types or "string" in types):
         return element.text
     return raw_value(element.text, schema) if types or not node["infer"] else inferred(element.text)
+
+
+def _item(element: Element, node: dict[str, Any], schema: Schema) -> Any:
+    """Return one of the values of a list; where these are lists too, none is made of a single value."""
+    single = schema.is_array and not element.children and element.text.strip()
+    if single and not isinstance(json_value(element.text), list):
+        return raw_value(element.text, schema.items)
+    return element_value(element, node, schema)
 
 
 def _objects(schema: Schema) -> bool:

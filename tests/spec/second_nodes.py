@@ -303,10 +303,8 @@ class NodeMatcher:
         elif state.mark:
             value = json_value(raw)
             value = raw if value is None and raw.strip() != "null" else value
-        else:
-            value = raw_value(raw, schema)
         try:
-            arguments = _added(state, value, schema)
+            arguments = _added(state, value if state.mark else raw_value(raw, schema), schema)
         except NoMatchError:
             return
         if end >= 0:
@@ -456,6 +454,8 @@ def _added(state: State, value: Any, schema: Schema) -> tuple[tuple[str, Any], .
         if not schema.is_array:
             raise NoMatchError
         earlier = arguments.pop(state.key)
+        if not isinstance(earlier, list) or not isinstance(value, list):
+            raise NoMatchError
         value = [*earlier, *value]
     arguments[state.key] = value
     return tuple(arguments.items())

@@ -66,6 +66,23 @@ class Schema:
         return types - {"any"}
 
     @property
+    def listed(self) -> list[Any] | None:
+        """The values that the schema lists; None if it admits others."""
+        if "const" in self.resolved:
+            return [self.resolved["const"]]
+        if "enum" in self.resolved:
+            return list(self.resolved["enum"])
+        groups = [option.listed for option in self.options]
+        if not groups or None in groups:
+            return None
+        return [value for group in groups for value in group or ()]
+
+    def lists(self, text: str, value: Any) -> bool:
+        """Return whether the value of a text is one of those that the schema lists, and the text itself is not."""
+        listed = self.listed or []
+        return not isinstance(value, str) and text not in listed and value in listed
+
+    @property
     def is_array(self) -> bool:
         return self.types - {"null"} == {"array"}
 
@@ -104,17 +121,25 @@ def raw_value(text: str, schema: Schema) -> Any:
     """Return a raw value: text, unless the schema admits no text and this is a value that it admits."""
     fits, value = admitted(text, schema)
     types = schema.types
+    if schema.listed is not None:
+        return value if fits and schema.lists(text, value) else text
     if fits and (value is None or (types and "string" not in types)):
         return fitted(value, schema)
-    return [raw_value(text, schema.items)] if schema.is_array else text
+    if schema.is_array and text.lstrip().startswith("["):
+        raise NoMatchError  # a list that cannot be read
+    if not schema.is_array:
+        return text
+    return [text if schema.items.is_array else raw_value(text, schema.items)]
 
 
 def fitted(value: Any, schema: Schema) -> Any:
     """Convert texts where the schema admits no text, and whole numbers where it wants integers."""
     if isinstance(value, str):
+        fits, other = admitted(value, schema)
+        if schema.listed is not None:
+            return other if fits and schema.lists(value, other) else value
         if not schema.types or "string" in schema.types:
             return value
-        fits, other = admitted(value, schema)
         return fitted(other, schema) if fits and not isinstance(other, str) else value
     if isinstance(value, dict):
         return {key: fitted(item, schema.member(key)) for key, item in value.items()}
@@ -281,7 +306,7 @@ class Values:
         return WORDS[word]
 
     def _word(self) -> Word:
-        word = self.pattern(re.compile(r"[^,\]}]+")).strip()
+        word = self.pattern(re.compile(r"""[^,\]}<"{\[\n]+""")).strip()
         if not word:
             raise NoMatchError
         return Word(word)

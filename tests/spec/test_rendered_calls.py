@@ -6,7 +6,8 @@ import random
 from typing import Any
 
 import pytest
-from tests.spec.rows import DOCUMENT, UNREAD, plain
+from tests.conformance.rows import plain
+from tests.spec.rows import DOCUMENT, UNREAD
 from tests.spec.second_reader import read
 
 import toolwire
@@ -84,3 +85,38 @@ def test_the_second_reader_reads_rendered_calls(name: str) -> None:
             assert [(call.name, plain(call.arguments)) for call in second] == [
                 (call.name, plain(call.arguments)) for call in first
             ], text
+
+
+WRITTEN = {
+    "qwen3_coder": "<tool_call>\n<function=f>\n<parameter=a>\n{}\n</parameter>\n</function>\n</tool_call>",
+    "forge_xml": "<tool><tool_name>f</tool_name><arguments><a>{}</a></arguments></tool>",
+    "gemma4": "<|tool_call>call:f{{a:{}}}<tool_call|>",
+    "functiongemma": "<start_function_call>call:f{{a:<escape>{}<escape>}}<end_function_call>",
+}
+VALUES = [
+    *("1", " 1 ", "[1]", "[1", "5.0", "5.", "1e2", "007", "+5", "null", "None", "True", "tRUE", "x", '"x"', '"1"', ""),
+    *('{"k": 1}', '{"k": ', '["1"]', "<item>1</item>", "<item></item>", "<item>1</item><item>2</item>", "<k>x</k>"),
+    *("<item><k>x</k></item>", "<x>1</x><x>2</x>", "a<b>c</b>", "<!-- c -->1", "&lt;1&gt;"),
+]
+MORE_SCHEMAS: list[dict[str, Any]] = [
+    {"type": "array"},
+    {"type": ["array", "string"]},
+    {"type": ["object", "array"]},
+    {"type": ["object", "null"]},
+    {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
+    {"enum": ["a", 1]},
+    {"const": None},
+    {"type": "null"},
+]
+
+
+@pytest.mark.parametrize("schema", [*SCHEMAS[:-1], *MORE_SCHEMAS], ids=str)
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_second_reader_reads_values_of_any_schema(name: str, schema: dict[str, Any]) -> None:
+    tool = {"name": "f", "parameters": {"type": "object", "properties": {"a": schema}}}
+    for value in VALUES:
+        text = WRITTEN[name].format(value)
+        first = toolwire.parse(text, format=name, tools=[tool]).tool_calls
+        second = read(DOCUMENT, name, text, [tool]).calls
+        if not any(call.repairs for call in first):
+            assert [plain(call.arguments) for call in second] == [plain(call.arguments) for call in first], text

@@ -308,6 +308,8 @@ class ElementReader:
             return (infer(text) if self._node.infer and not node.cdata else text), False
         if node.blank and not node.cdata:
             # An empty element is the empty value of its type.
+            if shape.kinds == {"null"}:
+                return None, False
             if shape.kinds <= {"object", "null"}:
                 return {}, False
             if is_list(shape):
