@@ -163,6 +163,11 @@ def test_settings_and_choices_reach_the_model() -> None:
     for choice in ("required", "get_weather"):
         run(agent(model, model_settings=agents.ModelSettings(temperature=0.5, tool_choice=choice)), "Hello")
     assert all(temperature == 0.5 and "You must call one of these tools" in text for temperature, text in seen)
+    backend = ScriptedBackend([ParsedResponse("Hello")] * 2)
+    for choice in ("get_weather", "none"):
+        run(agent(backend, "", model_settings=agents.ModelSettings(tool_choice=choice)), "Hello")
+    named, none = (request.tool_choice for request in backend.requests)
+    assert (named.mode, named.names) == ("required", ("get_weather",)) and none.mode == "none"
     with pytest.raises(agents.UserError, match="runs at OpenAI"):
         run(agent(model, tools=[agents.WebSearchTool()]), "Hello")
 

@@ -314,7 +314,7 @@ def _chat_message(message: ChatMessage) -> dict[str, Any]:
                 calls.append(_chat_call(block))
             case _:
                 raise DefinitionError(f"a {block.block_type} block of a message cannot be sent to this model")
-    written: dict[str, Any] = {"role": _ROLES[message.role], "content": _joined(parts)}
+    written: dict[str, Any] = {"role": _ROLES[message.role], "content": parts}
     # Messages that older versions stored have no blocks of calls.
     if calls := calls or list(message.additional_kwargs.get("tool_calls") or ()):
         written["tool_calls"] = calls
@@ -323,11 +323,6 @@ def _chat_message(message: ChatMessage) -> dict[str, Any]:
     if written["role"] == "tool":
         written["tool_call_id"] = message.additional_kwargs.get("tool_call_id", "")
     return written
-
-
-def _joined(parts: list[dict[str, Any]]) -> Any:
-    """Return parts as text if they are one text: not every model takes a list."""
-    return parts[0]["text"] if len(parts) == 1 and parts[0]["type"] == "text" else parts or ""
 
 
 def _image_url(block: Any) -> str:

@@ -289,8 +289,6 @@ def _chat_messages(message: Any) -> Iterable[dict[str, Any]]:
         return
     role = "user" if message.role == "tool" else message.role  # what is left of results are their pictures
     written: dict[str, Any] = {"role": role, "content": content}
-    if len(content) == 1 and "text" in content[0]:
-        written["content"] = content[0]["text"]
     if calls:
         written["tool_calls"] = calls
     if reasoning:

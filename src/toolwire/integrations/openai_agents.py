@@ -193,7 +193,7 @@ def _request(
     members = {
         "input": items,
         "tools": [_tool(tool) for tool in tools],
-        "tool_choice": _choice(settings.tool_choice),
+        "tool_choice": settings.tool_choice,
         "parallel_tool_calls": settings.parallel_tool_calls,
         "temperature": settings.temperature,
         "top_p": settings.top_p,
@@ -260,9 +260,3 @@ def _tool(tool: Any) -> dict[str, Any]:
         "parameters": parameters,
         "strict": tool.strict_json_schema,
     }
-
-
-def _choice(choice: Any) -> Any:
-    if isinstance(choice, str) and choice not in ("auto", "none", "required"):
-        return {"type": "function", "name": choice}
-    return choice
