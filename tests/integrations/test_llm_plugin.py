@@ -141,7 +141,8 @@ def test_messages_of_every_kind_reach_the_model(tmp_path: Path) -> None:
     history = [
         llm.Message(role="user", parts=[parts.TextPart(text="Colour?"), parts.AttachmentPart(attachment=address)]),
         llm.Message(role="assistant", parts=[parts.ReasoningPart(text="Hm."), call]),
-        llm.Message(role="tool", parts=[result, failed]),
+        llm.Message(role="tool", parts=[failed]),
+        llm.Message(role="tool", parts=[result]),
     ]
     backend = ScriptedBackend([ParsedResponse("Red.")])
     assert model(backend, "").prompt(messages=history).text() == "Red."
@@ -149,7 +150,7 @@ def test_messages_of_every_kind_reach_the_model(tmp_path: Path) -> None:
     assert user.parts[1].url == "http://localhost/a.png"
     reasoning, called = assistant.parts
     assert (reasoning.text, called.name, called.arguments) == ("Hm.", "look", {"at": "it"})
-    assert [(part.call_id, part.text) for part in results.parts] == [("c1", "a flag"), ("c2", "it is dark")]
+    assert [(part.call_id, part.text) for part in results.parts] == [("c2", "it is dark"), ("c1", "a flag")]
     assert shown.role == "user" and shown.parts[0].media_type == "image/png"
 
 
