@@ -7,8 +7,8 @@ Each row is one call with a text of source code in one format. "streamed": the e
 characters, or one marker, at a time; the three parsers take turns, block by block. The parser that reads nothing writes
 each piece as arguments of a call, because an engine's delta of content costs less than one of a call, whatever is read.
 "whole": the engine's own reader of whole messages. Times are processor time, the least of several rounds. A parser that
-does not find the call is marked with "!". ">": the engine's own was not tried, because it took too long or did not find
-the call at the size before, or it needs a checkpoint.
+does not find the call is marked with "!". ">": the engine's own was not tried, because it would take too long, did not find
+the call at the size before, or needs a checkpoint.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TOOL = {"name": "write_file", "parameters": {"type": "object", "properties": PAR
 NOTHING, OWN, OURS = "nothing", "own", "toolwire"
 BLOCK = 250
 LONGEST = 6.0
-"""Seconds after which a parser is not tried with longer texts."""
+"""Seconds for a text beyond which it is read once only, and an engine's own parser not at all."""
 
 FAILURES = (ValueError, TypeError, LookupError, AttributeError, NotImplementedError)
 """Errors that parsers of the engines raise, some of which are not written yet."""
@@ -280,7 +280,7 @@ def measure(engine: Any, formats: list[str], ways: list[str], largest: int) -> i
                 if is_slower or (way == "streamed" and times[OURS][0] > 1.3 * times[NOTHING][0]):
                     slower.append(f"{way} {format} {size}")
                 seconds, is_right = times.get(OWN, (0.0, True))
-                if seconds > LONGEST or not is_right:
+                if seconds * 10 > LONGEST or not is_right:  # the next text is ten times as long
                     del names[OWN]
     print(f"over the bars: {len(slower)} of {count} rows")
     return 1 if slower else 0
