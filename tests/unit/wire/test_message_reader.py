@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.property.laws import check_chunking
+from tests.property.laws import check_chunking, read
+
+from toolwire import collect
 
 TOOLS = [{"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}]
 
@@ -77,3 +79,12 @@ def test_the_problem_of_a_cut_call_names_the_call_if_its_name_was_read(text: str
     (problem,) = check_chunking(text, format="hermes", tools=TOOLS).response.problems
     assert problem.kind == "truncated"
     assert named in problem.message
+
+
+def test_a_backslash_that_waits_for_the_next_piece_counts_as_scanned_twice() -> None:
+    begin = '<tool_call>\n{"name": "f", "arguments": {"a": "x'
+    end = '"}}\n</tool_call>'
+    whole = read([begin, "abc", "\\nabc", end], format="hermes", tools=TOOLS)
+    halved = read([begin, "abc\\", "nabc", end], format="hermes", tools=TOOLS)
+    assert collect(whole.events) == collect(halved.events)
+    assert halved.scanned == whole.scanned + 1

@@ -170,11 +170,12 @@ def test_a_value_goes_on_from_text_that_was_read_before() -> None:
     assert "".join(pieces) == "\nalready\n\n"
 
 
-@pytest.mark.parametrize("plain", ["plain", "<b> & </b>", "\nline\n", "\r\n", "a\r"])
+@pytest.mark.parametrize("end", ["\n</v></call>", "</v></call>"])
+@pytest.mark.parametrize("plain", ["plain", "<b> & </b>", "\nline\n", "\nline", "\r\n", "a\r"])
 @pytest.mark.parametrize("begin", ["", "a", "a\n", "a\r"])
-def test_a_piece_in_which_no_marker_begins_is_passed_on_whole(begin: str, plain: str) -> None:
+def test_a_piece_in_which_no_marker_begins_is_passed_on_whole(begin: str, plain: str, end: str) -> None:
     whole, pieces = raw_text()
-    assert scan(whole, f"{begin}{plain}\n</v></call>") == "</call>"
+    assert scan(whole, begin + plain + end) == "</call>"
     value = "".join(pieces)
     leaf, pieces = raw_text()
     leaf.scan(begin, 0, False)
@@ -182,7 +183,7 @@ def test_a_piece_in_which_no_marker_begins_is_passed_on_whole(begin: str, plain:
     assert not leaf.quick(plain)
     assert leaf.quick("a<v")
     leaf.pass_on(plain)
-    assert scan(leaf, "\n</v></call>") == "</call>"
+    assert scan(leaf, end) == "</call>"
     assert "".join(pieces) == value
 
 
