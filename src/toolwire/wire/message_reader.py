@@ -109,20 +109,18 @@ class MessageReader:
                 return ()
         quick = leaf.quick
         # The shortest way for most pieces: inside a long value they contain nothing that matters.
-        if quick is None:
-            plain = 0
-        elif quick(text) is None:
-            plain = len(text)
-        else:
-            plain = leaf.plain_length(text)
+        plain = 0
+        if quick is not None:
+            plain = len(text) if quick(text) is None else leaf.plain_length(text)
         if plain:
-            text, self._tail = text[:plain], text[plain:]
+            self._tail = ""
+            if plain < len(text):
+                text, self._tail = text[:plain], text[plain:]
+                self._rescanned += len(self._tail)
             self._state.start += plain
             leaf.pass_on(text)
             if self._raw is not None:
                 self._raw.add(text)
-            if self._tail:
-                self._rescanned += len(self._tail)
         else:
             self._tail = text[self.advance(text, 0, False) :]
         return self.take_events() if self._events else ()
