@@ -22,6 +22,10 @@ SHORT_IDS = frozenset({"mistral_args", "mistral_json"})
 """Formats whose chat templates accept only ids of nine letters and digits."""
 
 
+_REQUIRED = "bare_json"
+"""The format of required calls where the model's own is not known; "auto" reads it as any other."""
+
+
 class ToolwireToolParser(ToolParser):
     """Reads the tool calls of one message.
 
@@ -35,6 +39,8 @@ class ToolwireToolParser(ToolParser):
     format = "auto"
     # The server then reports the end of the text, and does not join all text and ids for each delta.
     engine_based_streaming = True
+    # Otherwise the server reads required calls itself, as JSON, from the joined text.
+    supports_required_and_named = False
 
     def __init__(self, tokenizer: Any, tools: Sequence[Any] | None = None) -> None:
         super().__init__(tokenizer, tools)
@@ -49,10 +55,7 @@ class ToolwireToolParser(ToolParser):
         """Keep special tokens in the text, and constrain calls that are required or strict."""
         if not request.tools or request.tool_choice == "none":
             return request
-        if self.supports_required_and_named:
-            request = super().adjust_request(request)
-        else:
-            self._constrain(request)
+        self._constrain(request)
         request.skip_special_tokens = False
         return request
 
@@ -63,14 +66,15 @@ class ToolwireToolParser(ToolParser):
             return
         usable, errors = toolwire.usable_definitions(request.tools, strict=True)
         choice = _tool_choice(request.tool_choice)
-        if choice == "auto" and not any(tool.annotations.get("strict") for tool in usable.values()):
+        has_strict = any(tool.annotations.get("strict") for tool in usable.values())
+        if choice == "auto" and (self.format == "auto" or not has_strict):
             return
         if choice == "auto" and (outputs is not None or getattr(request, "response_format", None) is not None):
             return
         try:
             grammar = toolwire.grammar(
                 usable.values(),
-                format=self.format,
+                format=_REQUIRED if self.format == "auto" else self.format,
                 tool_choice=choice,
                 parallel=request.parallel_tool_calls is not False,
                 syntax="structural_tag",
@@ -188,8 +192,7 @@ def _tool_choice(choice: Any) -> str:
 @cache
 def parser_class(format: str) -> type[ToolwireToolParser]:
     """Return the parser's class of a format's name, or of "auto"."""
-    # Without a format there is no grammar, and vLLM reads required calls as JSON of its own.
-    members = {"format": format, "supports_required_and_named": format == "auto", "__module__": __name__}
+    members = {"format": format, "__module__": __name__}
     return type(f"ToolwireToolParser_{format}", (ToolwireToolParser,), members)
 
 
