@@ -7,8 +7,8 @@ Each row is one call with a text of source code in one format. "streamed": the e
 characters, or one marker, at a time; the three parsers take turns, block by block. The parser that reads nothing writes
 each piece as arguments of a call, because an engine's delta of content costs less than one of a call, whatever is read.
 "whole": the engine's own reader of whole messages. Times are processor time, the least of several rounds. A parser that
-does not find the call is marked with "!". ">": the engine's own was not tried, because it would take too long, did not find
-the call at the size before, or needs a checkpoint.
+does not find the call is marked with "!". ">": the engine's own was not tried, because it would take too long, did not
+find the call at the size before, or needs a checkpoint.
 """
 
 from __future__ import annotations

@@ -21,7 +21,6 @@ logger = logging.getLogger(__name__)
 SHORT_IDS = frozenset({"mistral_args", "mistral_json"})
 """Formats whose chat templates accept only ids of nine letters and digits."""
 
-
 _REQUIRED = "bare_json"
 """The format of required calls where the model's own is not known; "auto" reads it as any other."""
 
