@@ -241,10 +241,11 @@ def test_every_setting_reaches_the_model() -> None:
     request = backend.requests[0]
     assert (request.top_p, request.max_tokens, request.frequency_penalty) == (0.9, 50, 0.1)
     assert request.parallel is False and request.metadata == {"team": "red"} and request.output is None
-    more = {"service_tier": "flex", "seed": 7}
+    more = {"service_tier": "flex", "seed": 7, "prompt_cache_key": "weather"}
     run(agent(backend, "", model_settings=agents.ModelSettings(extra_args=more)), "Hello")
     assert backend.requests[1].seed == 7 and backend.requests[1].parallel is None
     assert backend.requests[1].service_tier == "flex"
+    assert backend.requests[1].extra == {"prompt_cache_key": "weather"}
 
 
 def test_a_member_of_the_output_is_asked_for_once() -> None:
@@ -262,7 +263,7 @@ def test_a_schema_of_the_output_is_as_strict_as_in_the_sdk(strict: bool) -> None
     run(agent(backend, "", tools=[], output_type=output_type), "The largest city?")
     output = backend.requests[0].output
     assert output is not None and output.strict is strict and "population" in output.schema["properties"]
-    run(agent(WeatherModel(), output_type=str), "Weather?")
+    assert run(agent(WeatherModel(), output_type=agents.AgentOutputSchema(str)), "Weather?").final_output == ANSWER
 
 
 def test_the_details_of_token_counts_arrive() -> None:

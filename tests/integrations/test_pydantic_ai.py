@@ -245,6 +245,16 @@ def test_white_space_is_not_a_text() -> None:
     native = ScriptedBackend([ParsedResponse("\n", tool_calls=(call,)), ParsedResponse("Rain.")])
     kinds = [part.part_kind for part in run(agent(native, ""), "Weather?").all_messages()[1].parts]
     assert kinds == ["tool-call"]
+    blank = ScriptedBackend([ParsedResponse("\n"), ParsedResponse("Rain.")])
+    assert run(agent(blank, ""), "Weather?").output == "Rain."
+
+
+def test_a_call_that_is_cut_off_has_no_confidence() -> None:
+    cut = ToolCall("get_weather", {}, id="c", confidence=0.4)
+    backend = ScriptedBackend([ParsedResponse("Hm.", incomplete=(cut,)), ParsedResponse("Rain.")])
+    first = run(agent(backend, ""), "Weather?").all_messages()[1]
+    (call,) = [part for part in first.parts if part.part_kind == "tool-call"]
+    assert call.provider_details is None
 
 
 @pytest.mark.parametrize(("thinking", "effort"), [(True, "medium"), (False, "none"), ("high", "high")])

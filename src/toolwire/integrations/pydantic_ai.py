@@ -184,7 +184,7 @@ class _Answer(StreamedResponse):
         manager = self._parts_manager
         match event:
             case ContentDelta(text):
-                # White space between two calls is not the beginning of a text.
+                # White space alone is not a text: Pydantic AI asks again.
                 yield from manager.handle_text_delta(vendor_part_id=None, content=text, ignore_leading_whitespace=True)
             case ReasoningDelta(text):
                 yield from manager.handle_thinking_delta(vendor_part_id=None, content=text)
