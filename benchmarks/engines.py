@@ -8,7 +8,8 @@ characters, or one marker, at a time; the three parsers take turns, block by blo
 each piece as arguments of a call, because an engine's delta of content costs less than one of a call, whatever is read.
 "whole": the engine's own reader of whole messages. Times are processor time, the least of several rounds. A parser that
 does not find the call is marked with "!". ">": the engine's own was not tried, because it would take too long, did not
-find the call at the size before, or needs a checkpoint.
+find the call at the size before, or needs a checkpoint. "=": the engine's own writes all arguments in at most three
+deltas, so it does not stream them, and costs less for it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from time import process_time
-from typing import Any
+from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 STAND_INS = ROOT / "integrations" / "vllm" / "engine_tests"
@@ -182,10 +183,18 @@ class Sglang:
         return [call.parameters for call in self._parser_class(self._tools, name).parse_non_stream(text)[1]]
 
 
-def streamed(engine: Any, names: dict[str, str], text: str, rounds: int) -> dict[str, tuple[float, bool]]:
-    """Return seconds for a text, and whether the call was found, by parser; the parsers take turns."""
+class Reading(NamedTuple):
+    """How a parser read a text: seconds, whether it found the call, and whether it wrote the arguments in pieces."""
+
+    seconds: float
+    is_right: bool = True
+    in_pieces: bool = True
+
+
+def streamed(engine: Any, names: dict[str, str], text: str, rounds: int) -> dict[str, Reading]:
+    """Return how each parser reads a text in pieces; the parsers take turns."""
     chunks = [*pieces(text)]
-    best: dict[str, tuple[float, bool]] = {}
+    best: dict[str, float] = {}
     for _ in range(rounds):
         sides = {side: engine.stream(name) for side, name in names.items()}
         times = dict.fromkeys(sides, 0.0)
@@ -202,27 +211,30 @@ def streamed(engine: Any, names: dict[str, str], text: str, rounds: int) -> dict
             with suppress(*FAILURES):
                 finish()
             seconds = times[side] + process_time() - start
-            least, is_right = best.get(side, (seconds, True))
-            best[side] = (min(seconds, least), is_right)
+            best[side] = min(seconds, best.get(side, seconds))
         if sum(times.values()) > LONGEST:
             break
-    return {side: (seconds, _reads(engine, names[side], chunks)) for side, (seconds, _) in best.items()}
+    return {side: Reading(seconds, *_reads(engine, names[side], chunks)) for side, seconds in best.items()}
 
 
-def _reads(engine: Any, name: str, chunks: list[str]) -> bool:
-    """Return whether a parser finds the call; the time is not measured. Long texts are not checked."""
+def _reads(engine: Any, name: str, chunks: list[str]) -> tuple[bool, bool]:
+    """Return whether a parser finds the call, and writes its arguments in pieces; the time is not measured.
+
+    Long texts are not checked.
+    """
     if len(chunks) > 1_000:
-        return True
+        return True, True
     feed, finish = engine.stream(name)
     try:
-        return _is_right(["".join([*(engine.written(feed(piece)) for piece in chunks), engine.written(finish())])])
+        texts = [*(engine.written(feed(piece)) for piece in chunks), engine.written(finish())]
     except FAILURES:
-        return False
+        return False, False
+    return _is_right(["".join(texts)]), sum(map(bool, texts)) > 3
 
 
-def whole(engine: Any, names: dict[str, str], text: str, rounds: int) -> dict[str, tuple[float, bool]]:
-    """Return seconds for a text, and whether the call was found, by parser; the parsers take turns."""
-    best: dict[str, tuple[float, bool]] = {}
+def whole(engine: Any, names: dict[str, str], text: str, rounds: int) -> dict[str, Reading]:
+    """Return how each parser reads a whole text; the parsers take turns."""
+    best: dict[str, Reading] = {}
     for _ in range(rounds):
         for side, name in names.items():
             start = process_time()
@@ -231,7 +243,8 @@ def whole(engine: Any, names: dict[str, str], text: str, rounds: int) -> dict[st
             except FAILURES:
                 arguments = []
             seconds = process_time() - start
-            best[side] = (min(seconds, best.get(side, (seconds, True))[0]), _is_right(arguments))
+            least = best[side].seconds if side in best else seconds
+            best[side] = Reading(min(seconds, least), _is_right(arguments))
     return best
 
 
@@ -277,23 +290,24 @@ def measure(engine: Any, formats: list[str], ways: list[str], largest: int) -> i
                 row, is_slower = _row(times)
                 count += 1
                 print(f"{way:9}{format:16}{size:9}{row}", flush=True)
-                if is_slower or (way == "streamed" and times[OURS][0] > 1.3 * times[NOTHING][0]):
+                if is_slower or (way == "streamed" and times[OURS].seconds > 1.3 * times[NOTHING].seconds):
                     slower.append(f"{way} {format} {size}")
-                seconds, is_right = times.get(OWN, (0.0, True))
-                if seconds * 10 > LONGEST or not is_right:  # the next text is ten times as long
+                own_reading = times.get(OWN, Reading(0.0))
+                if own_reading.seconds * 10 > LONGEST or not own_reading.is_right:  # the next text is ten times as long
                     del names[OWN]
     print(f"over the bars: {len(slower)} of {count} rows")
     return 1 if slower else 0
 
 
-def _row(times: dict[str, tuple[float, bool]]) -> tuple[str, bool]:
-    nothing, ours = times[NOTHING][0], times[OURS][0]
-    wrong = "" if times[OURS][1] else "!"
+def _row(times: dict[str, Reading]) -> tuple[str, bool]:
+    """Return a row of the table, and whether Toolwire is slower than the engine's own parser."""
+    nothing, ours, own = times[NOTHING].seconds, times[OURS], times.get(OWN, Reading(0.0))
+    mark = "!" if not own.is_right else " " if own.in_pieces else "="
     row = f"{nothing * 1000:10.2f}"
-    own, is_right = times.get(OWN, (0.0, True))
-    row += f"{f'{own * 1000:.2f}' if own else '>':>11}{' ' if is_right else '!'}"
-    row += f"{ours * 1000:10.2f}{wrong}{ours / nothing if nothing else 0:10.2f}{ours / own if own else 0:8.2f}"
-    return row, bool(own) and is_right and ours > own
+    row += f"{f'{own.seconds * 1000:.2f}' if own.seconds else '>':>11}{mark}"
+    row += f"{ours.seconds * 1000:10.2f}{'' if ours.is_right else '!'}"
+    row += f"{ours.seconds / nothing if nothing else 0:10.2f}{ours.seconds / own.seconds if own.seconds else 0:8.2f}"
+    return row, bool(own.seconds) and own.is_right and ours.seconds > own.seconds
 
 
 def main() -> int:
