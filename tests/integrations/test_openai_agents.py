@@ -73,17 +73,7 @@ def test_a_tool_has_the_name_that_its_author_gave_it(is_streamed: bool) -> None:
         return (piece.replace("get_weather", name) for piece in weather(messages))
 
     subject = agent(model, tools=[agents.function_tool(get_weather, name_override=name)])
-    if is_streamed:
-
-        async def stream() -> Any:
-            result = agents.Runner.run_streamed(subject, "Weather?")
-            async for _ in result.stream_events():
-                pass
-            return result
-
-        result = asyncio.run(stream())
-    else:
-        result = run(subject, "Weather?")
+    result = asyncio.run(_last(subject, is_streamed))
     outputs = [item.output for item in result.new_items if item.type == "tool_call_output_item"]
     assert outputs == ["rain in Paris", "rain in Rome"]
 

@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from toolwire.messages import ParsedResponse, ToolCall, ToolResult
 from toolwire.runtime.bounded_lines import bounded_lines
 from toolwire.runtime.worker_threads import in_thread
 from toolwire.text.json_text import standard_json
+from toolwire.text.surrogate_pairs import SurrogatePairs
 
 VERSION = 1
 """Version of the protocol; a change that breaks clients raises it."""
@@ -53,21 +54,16 @@ class _OpenStream:
 
     parser: toolwire.StreamParser
     length: int = 0
-    half: str = ""
-    """The first half of a surrogate pair at the end of the last piece. It waits for the other one."""
+    pairs: SurrogatePairs = field(default_factory=SurrogatePairs)
 
     def feed(self, text: str) -> list[Event]:
         """Read more text. Clients whose text is UTF-16 may split a character between two pieces."""
         self.length += len(text)
-        if self.half:
-            text, self.half = _paired(self.half + text), ""
-        if text and "\ud800" <= text[-1] < "\udc00":
-            text, self.half = text[:-1], text[-1]
-        return list(self.parser.feed(text))
+        return list(self.parser.feed(self.pairs.feed(text)))
 
     def finish(self) -> list[Event]:
         """Read the end of the message."""
-        return [*self.parser.feed(self.half), *self.parser.finish()]
+        return [*self.parser.feed(self.pairs.finish()), *self.parser.finish()]
 
 
 class SidecarSession:
@@ -259,11 +255,6 @@ def _response(response: ParsedResponse) -> dict[str, Any]:
         "problems": problems,
         "finish_reason": str(response.finish_reason),
     }
-
-
-def _paired(text: str) -> str:
-    """Return text in which both halves of a surrogate pair are one character."""
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
 def _events(events: Any) -> dict[str, Any]:

@@ -427,8 +427,8 @@ def text_messages(
             tool_results = [part for part in parts if isinstance(part, ToolResult)]
             way = results or format
             call_ids = tuple(ids.get(result.call_id, result.call_id) for result in tool_results)
-            named = [replace(result, call_id=id) for result, id in zip(tool_results, call_ids, strict=True)]
-            role, text = "user", memo.get(partial(render_results, named, format=way), tool_results, way, call_ids)
+            render = partial(_result_text, tool_results, call_ids, way)
+            role, text = "user", memo.get(render, tool_results, way, call_ids)
         elif role == "assistant":
             text = memo.get(partial(_model_text, parts, format, tools), (*parts, *tools), format, len(parts))
             if shows_ids:
@@ -460,6 +460,12 @@ def _model_text(parts: Sequence[Part], format: str, tools: Sequence[ToolDefiniti
     except RenderError:
         written = "\n".join(call.raw for call in calls)
     return "\n\n".join(filter(None, (prose, written)))
+
+
+def _result_text(results: Sequence[ToolResult], call_ids: Sequence[str], format: str) -> str:
+    """Return results as text, under the ids that their calls have in the text."""
+    named = [replace(result, call_id=id) for result, id in zip(results, call_ids, strict=True)]
+    return render_results(named, format=format)
 
 
 def _written_ids(text: str, parts: Sequence[Part], format: str, tools: Sequence[ToolDefinition]) -> Mapping[str, str]:

@@ -6,7 +6,8 @@ from typing import Any
 
 from toolwire.messages import OpaquePart
 from toolwire.text.json_scanner import JsonScanner
-from toolwire.text.json_text import FastJsonReader, JsonError, decode, encodable
+from toolwire.text.json_text import FastJsonReader, JsonError, decode
+from toolwire.text.surrogate_pairs import SurrogatePairs
 
 _SPACE = " \t\r\n"
 NO_ARGUMENTS = frozenset(("", "null"))
@@ -52,7 +53,7 @@ class OpenCall:
         self.tail = ""  # text that the scanner cannot judge yet
         self.trailing: list[str] = []  # text after the object
         self.released: list[str] = []  # the JSON text that was streamed
-        self.half = ""  # the first half of a surrogate pair that was split
+        self.pairs = SurrogatePairs()  # characters that are split between two pieces
         self.extra: OpaquePart | None = None  # members that only this API has
         self.of_provider = False  # the provider defined its tool
 
@@ -65,20 +66,6 @@ class OpenCall:
     def whole(self) -> bool:
         """True once the arguments are an object that has been closed."""
         return self.object is not None or (self.scanner is not None and self.scanner.done)
-
-    def paired(self, text: str) -> str:
-        """Return a piece with whole surrogate pairs; a first half at its end waits for the next piece."""
-        if not self.half and (text.isascii() or encodable(text)):
-            return text
-        text, self.half = self.half + text, ""
-        if text and "\ud800" <= text[-1] < "\udc00":
-            text, self.half = text[:-1], text[-1]
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-
-    def end_pair(self) -> str:
-        """Add the half that still waits; return the JSON text that can be streamed."""
-        half, self.half = self.half, ""
-        return self.add(half) if half else ""
 
     def add(self, text: str) -> str:
         """Add to the arguments; return the JSON text that can be streamed."""

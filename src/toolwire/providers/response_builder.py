@@ -45,8 +45,8 @@ from toolwire.providers.failure_kinds import code_of, status_of
 from toolwire.providers.finish_reasons import is_own_word
 from toolwire.providers.message_parts import Json, answer_item, members_item
 from toolwire.providers.open_call import NO_ARGUMENTS, OpenCall
-from toolwire.text.escape import replace_surrogates
-from toolwire.text.json_text import JsonError, decode, encodable, json_text, within_limits
+from toolwire.text.json_text import JsonError, decode, json_text, within_limits
+from toolwire.text.surrogate_pairs import SurrogatePairs
 from toolwire.wire.arguments import read_arguments
 
 
@@ -79,7 +79,7 @@ class ResponseBuilder:
         self._open: dict[Hashable, OpenCall] = {}
         self._unproven: OpenCall | None = None  # ended, but perhaps only because the answer was cut off
         self._complete = 0
-        self._half = ""  # the first half of a surrogate pair that was split
+        self._pairs = SurrogatePairs("replace")  # characters that are split between two pieces
         self._finished = False
         self._failed = False  # an error took the place of the rest
         self._before_finish: Callable[[], None] | None = None
@@ -103,7 +103,7 @@ class ResponseBuilder:
 
     def add_text(self, text: Any) -> None:
         """Add content; a value that is not text is ignored."""
-        if isinstance(text, str) and (text := self._joined(text)):
+        if isinstance(text, str) and (text := self._pairs.feed(text)):
             self._settle()
             self.in_reasoning = False
             self.content_length += len(text)
@@ -115,7 +115,7 @@ class ResponseBuilder:
 
     def add_reasoning(self, text: Any) -> None:
         """Add reasoning; a value that is not text is ignored."""
-        if isinstance(text, str) and (text := self._joined(text)):
+        if isinstance(text, str) and (text := self._pairs.feed(text)):
             self._settle()
             self.in_reasoning = True
             self._events.append(ReasoningDelta(text))
@@ -136,15 +136,6 @@ class ResponseBuilder:
         """Add a whole stretch of reasoning."""
         self.add_reasoning(part.text)
         self.end_reasoning(part)
-
-    def _joined(self, text: str) -> str:
-        """Return text without lone surrogates; some servers split pairs between two pieces."""
-        if not self._half and (text.isascii() or encodable(text)):
-            return text
-        text, self._half = self._half + text, ""
-        if text and 0xD800 <= ord(text[-1]) < 0xDC00:
-            text, self._half = text[:-1], text[-1]
-        return replace_surrogates(text)
 
     def add_opaque(self, data: Mapping[str, Any]) -> None:
         """Add an item of something that the provider did itself."""
@@ -227,7 +218,7 @@ class ResponseBuilder:
             if call.object is not None:  # more follows the object, so its text was only the beginning
                 call.object = None
                 self.add_arguments(key, call.pieces.pop())
-            if (arguments := call.paired(arguments)) and (released := call.add(arguments)) and call.announced:
+            if (arguments := call.pairs.feed(arguments)) and (released := call.add(arguments)) and call.announced:
                 self._events.append(ArgumentsDelta(call.index, released))
         elif isinstance(arguments, Mapping):
             value = dict(arguments)
@@ -274,7 +265,7 @@ class ResponseBuilder:
             if call.name or call.raw.strip() or call.id:
                 self._problem("missing_name", "a call has no name", call.raw, None)
             return
-        if released := call.end_pair():
+        if (half := call.pairs.finish()) and (released := call.add(half)):
             self._events.append(ArgumentsDelta(call.index, released))
         value, repairs, problem = self._value(call, truncated=truncated)
         arguments = call.whole_values if value is None else value
@@ -421,7 +412,7 @@ class ResponseBuilder:
             self._settle(truncated=cut or (self.reason is FinishReason.ERROR and waiting.object is None))
         for key in list(self._open):
             self.end_call(key, truncated=truncated)
-        if self._half:
+        if self._pairs.finish():
             self._events.append(ContentDelta("\ufffd"))
         # Many servers report `stop` after calls, some report `tool_calls` without any.
         reason = self.reason
